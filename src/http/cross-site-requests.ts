@@ -40,7 +40,7 @@ export function refuseCrossSiteRequests(ctx: Context, hostNames: readonly string
 
 /** @throws {LodestoneError} FORBIDDEN for a page that is neither of this server, such as the console, nor of `corsOrigins`. */
 export function refuseForeignOrigin({ origin = "", host = "" }: IncomingHttpHeaders, corsOrigins: readonly string[]): void {
-  if (origin === "" || isSameHost(origin, host) || corsOrigins.includes(origin)) return;
+  if (origin === "" || isSameHost(origin, host) || corsOrigins.includes(origin) || corsOrigins.includes("*")) return;
   throw new LodestoneError("FORBIDDEN", `The origin ${quoted(origin)} is not allowed; start the server with --cors-origin to allow it.`);
 }
 

@@ -3,6 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { refuseForeignOrigin } from "../../src/http/cross-site-requests.ts";
+import type { ApiRequest } from "../../src/http/endpoint.ts";
+import { mcpEndpoints } from "../../src/http/endpoints/mcp.ts";
+import type { Services } from "../../src/http/endpoints/services.ts";
 import { runHere } from "../support/run-here.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import type { ServerClient } from "../support/server-client.ts";
@@ -20,6 +24,21 @@ async function ask(to: ServerClient, method: string, params: object, headers = {
 }
 
 const callOf = (name: string, asked: object) => ({ name, arguments: asked });
+
+it("a page may call from an origin that is named, or from any", () => {
+  const headers = { origin: "https://app.example", host: "api.example:8787" };
+  expect(() => refuseForeignOrigin(headers, ["https://other.example"])).toThrow(/--cors-origin/);
+  for (const allowed of ["https://app.example", "*"]) expect(() => refuseForeignOrigin(headers, [allowed])).not.toThrow();
+});
+
+it("what nobody foresaw ends the request, and is not told to the agent", async () => {
+  const [endpoint] = mcpEndpoints({ version: "1" } as Services);
+  const call = () => Promise.reject(new Error("a secret of the program"));
+  const body = message("tools/call", callOf("list_databases", {}));
+  const headers = { ...ACCEPT, "content-type": "application/json" };
+  const request = { requestId: "r", headers, body, call, caller: undefined, signal: new AbortController().signal };
+  await expect(endpoint?.handle(request as unknown as ApiRequest)).rejects.toThrow("a secret of the program");
+});
 
 describe("without keys", () => {
   let server: SharedServer;

@@ -39,8 +39,12 @@ export function mcpEndpoints({ version, agentsWrite = false, corsOrigins = [] }:
         refuseForeignOrigin(request.headers, corsOrigins);
         const { answerMcp } = await import("../../mcp/mcp-server.ts");
         const writes = agentsWrite && request.caller !== undefined && isAllowed(request.caller.scope, "write");
-        const answer = await answerMcp(webRequest(request), request.body, apiFor(request), { version, writes });
+        const unforeseen: unknown[] = [];
+        const api = apiFor(request, (error) => unforeseen.push(error));
+        const answer = await answerMcp(webRequest(request), request.body, api, { version, writes });
         const text = await answer.text();
+        // The SDK would tell the agent what it says.
+        if (unforeseen.length > 0) throw unforeseen[0];
         const contentType = answer.headers.get("content-type");
         return contentType === null ? { status: answer.status } : { status: answer.status, contentType, body: text };
       },
@@ -54,15 +58,15 @@ function webRequest({ headers, signal }: ApiRequest): Request {
   return new Request("http://localhost/mcp", { method: "POST", headers: passed, signal });
 }
 
-/** The API for the caller of this request, in this process. Its errors are answered as over HTTP, and unforeseen ones end the request. */
-function apiFor(request: ApiRequest): Api {
+/** The API for the caller of this request, in this process. Its errors are answered as over HTTP. */
+function apiFor(request: ApiRequest, onUnforeseen: (error: unknown) => void): Api {
   return async (method, target, body) => {
     try {
       const { status, body: answer } = await request.call(method, target, body);
       return { status, body: answer };
     } catch (error) {
       const { status, body: answer, unexpected } = answerError(error, request.requestId);
-      if (unexpected) throw error;
+      if (unexpected) onUnforeseen(error);
       return { status, body: answer };
     }
   };
