@@ -1,12 +1,13 @@
 /**
  * Builds what ships. Into dist/: assembly/ -> WebAssembly (asc), src/ -> JavaScript and declarations (tsc),
  * src/console -> the files of a page (esbuild), and the database that every data directory begins with. Into
- * dist/packages/: the library and the server, each a folder for `npm pack`. The same sources give the same bytes. `npm ci` runs it through `prepare`.
+ * dist/packages/: the library, its adapters and the server, each a folder for `npm pack`. The same sources give the same bytes. `npm ci` runs it through `prepare`.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { stageAdapters } from "./adapters-package.mjs";
 import { writeBuildIdentity } from "./build-identity.mjs";
 import { bundle } from "./bundle.mjs";
 import { buildConsole } from "./console.mjs";
@@ -55,6 +56,7 @@ writeBuildIdentity(root);
 await stageLibrary(root, worker);
 await buildConsole(root);
 await stageServer(root);
+stageAdapters(root);
 
 // Of the sources as they were when the build began: what changed since makes it old.
 writeFileSync(stampFile(root), stamp);

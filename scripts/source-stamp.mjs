@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-const SOURCES = ["assembly", "src", "scripts"];
+const SOURCES = ["adapters", "assembly", "src", "scripts"];
 const SETTINGS = ["asconfig.json", "package.json", "tsconfig.json"];
 
 /** @param root the checkout. Reads some hundred files: milliseconds. */

@@ -16,6 +16,7 @@ export { init, isRelaxedAvailable, provideModule, RELAXED_SIMD_FLAG } from "./co
 export { type ErrorCode, LodestoneError, type OperationError } from "./errors/lodestone-error.ts";
 export { Columns } from "./library/columns.ts";
 export { IndexedDbStore } from "./library/indexed-db-store.ts";
+export { type MarginalRelevanceOptions, maximalMarginalRelevance } from "./library/maximal-marginal-relevance.ts";
 export { OpfsStore } from "./library/opfs-store.ts";
 export type { Loader, Saveable } from "./library/snapshot-store.ts";
 export type { ColumnType } from "./library/stored-value.ts";

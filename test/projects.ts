@@ -36,6 +36,8 @@ const REST: readonly string[] = [
   "http/load-limits",
   "http/sql-time-limit",
   "http/vectors",
+  "mcp/endpoint",
+  "mcp/tools",
   "packages/documents",
   "records/catalog/few-rights",
   "records/catalog/upgrade",

@@ -34,6 +34,13 @@ const COMMANDS: Readonly<Record<string, ListedCommand>> = {
     summary: "Write a table of a running server, or all tables of a branch, as JSON Lines.",
     load: async (command) => withServer(command, (await import("./export-command.ts")).exportCommand),
   },
+  mcp: {
+    summary: "Give an agent the tools to search and read a running server (Model Context Protocol, stdio).",
+    async load(command) {
+      const { mcpCommand } = await import("./mcp-command.ts");
+      withServer(command, () => mcpCommand(command, version));
+    },
+  },
   backup: {
     summary: "Back up the database of a running server (embedded only).",
     load: async (command) => withServer(command, (await import("./backup-command.ts")).backupCommand),

@@ -123,6 +123,7 @@ export function serveCommand(command: Command, version: string): void {
       ).default(30),
     )
     .option("--no-console", "do not serve the console under /console")
+    .option("--mcp-write", "let agents that use /mcp insert and delete records, too, where their key may")
     .option("--demo", "also load the demo: the 148 CSS named colours as Lab vectors in demo:main")
     .action((options: Omit<ServeOptions, "version">) => run({ ...options, version }));
 }

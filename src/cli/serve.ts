@@ -41,6 +41,7 @@ export interface ServeOptions extends SearchPartOptions {
   readonly searchConnections: number;
   readonly apiKey: readonly string[];
   readonly keyFile?: string;
+  readonly mcpWrite?: boolean;
   readonly corsOrigin: readonly string[];
   /** Addresses and networks of proxies. */
   readonly trustProxy: readonly string[];
@@ -166,6 +167,7 @@ async function start(options: ServeOptions, log: Logger, steps: StartSteps, clos
     limits,
     memory: new MemoryBudget(memory.answers),
     corsOrigins: options.corsOrigin,
+    agentsWrite: options.mcpWrite === true,
     proxies,
     hostNames: options.host === undefined ? [] : [options.host],
     version: options.version,

@@ -21,20 +21,18 @@ import { networkOf, TrustedProxies } from "./connections/client-address.ts";
 import { connectionOf } from "./connections/client-connection.ts";
 import { consoleFiles } from "./console-files.ts";
 import { refuseCrossSiteRequests } from "./cross-site-requests.ts";
-import type { Endpoint } from "./endpoint.ts";
-import { EndpointRouter } from "./endpoint-router.ts";
+import type { ApiRequest, Endpoint } from "./endpoint.ts";
+import { type Destination, EndpointRouter } from "./endpoint-router.ts";
 import { createEndpoints } from "./endpoints/all.ts";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./http-limits.ts";
-import { authorize, type Caller, Keyring } from "./keys/access-keys.ts";
+import { type Caller, Keyring } from "./keys/access-keys.ts";
 import type { KeyManager } from "./keys/key-manager.ts";
 import { Metrics } from "./metrics.ts";
 import { notOffered } from "./not-offered.ts";
-import { parsePath, parseQuery } from "./parameters.ts";
 import { type PartAccess, peerEndpoint } from "./parts/peer-endpoint.ts";
 import { RequestsUnderWay, type RequestUnderWay } from "./requests-under-way.ts";
 import { sendAnswer } from "./send-answer.ts";
 import { answerError, ClientGoneError, HttpError } from "./status.ts";
-import { compileSchema, SchemaFaultError, type Validate } from "./validation.ts";
 
 export interface AppOptions {
   readonly records: RecordStore;
@@ -50,6 +48,8 @@ export interface AppOptions {
   readonly memory?: MemoryBudget;
   /** Origins that browsers may call from, or "*". Default: none. */
   readonly corsOrigins?: readonly string[];
+  /** Whether agents (`/mcp`) get tools that insert and delete. Default: no. */
+  readonly agentsWrite?: boolean;
   /** Whose X-Forwarded-For is believed. Default: nobody's. */
   readonly proxies?: TrustedProxies;
   /** Names, besides those of loopback, that a server without keys answers to: the host that it was told to listen on. */
@@ -114,7 +114,7 @@ export function createApp(options: AppOptions): App {
     isDraining: () => draining,
   });
   const router = new EndpointRouter();
-  for (const endpoint of endpoints) registerEndpoint(router, endpoint);
+  for (const endpoint of endpoints) router.register(endpoint);
 
   const koa = new Koa();
   // Errors of a response that is already being sent (the client disconnected); all others are answered below.
@@ -149,58 +149,55 @@ export function createApp(options: AppOptions): App {
   if (access !== undefined) koa.use(peerEndpoint({ access, limits, isDraining: () => draining, openBudget }));
   const files = options.consoleDir === undefined ? undefined : consoleFiles(options.consoleDir, limits.answerIdleTimeoutMs);
   if (files !== undefined) koa.use(files);
-  koa.use(router.middleware());
+  koa.use((ctx, next) => {
+    const destination = router.find(ctx.method, ctx.path);
+    return destination === undefined ? next() : answerEndpoint(ctx, destination);
+  });
   koa.use(answerUnrouted);
   keyring.onRevoked(endRequestsOf);
 
-  function registerEndpoint(to: EndpointRouter, endpoint: Endpoint): void {
-    const names = [...endpoint.path.replace("{db}:{branch}", "{dbBranch}").matchAll(/\{(\w+)\}/g)].map((match) => match[1] as string);
-    const routerPath = endpoint.path.replace("{db}:{branch}", ":dbBranch").replace(/\{(\w+)\}/g, ":$1");
-    const parameterNames = names.map((name) => (name === "db" ? "database" : name));
-    const validate = endpoint.body === undefined ? undefined : compileSchema(endpoint.body.schema);
-    to.register(routerPath, endpoint.method, async (ctx, captures) => {
-      const state = ctx.state as State;
-      state.endpoint = endpoint;
-      if (endpoint.access !== "public") state.caller = keyring.authenticate(ctx.get("authorization"));
-      state.request.caller = state.caller;
-      if (draining && endpoint.always !== true) throw new LodestoneError("UNAVAILABLE", "The server is shutting down.");
-      const { path, ref } = parsePath(parameterNames, captures);
-      if (state.caller !== undefined) authorize(state.caller, endpoint.access, ref.database || (path.database ?? ""));
-      const query = parseQuery(endpoint.query ?? [], ctx.querystring);
-      const { connection } = state.request;
-      const { gone } = connection;
-      const caller = callerName(ctx, state.caller);
-      const place = endpoint.always === true ? undefined : admission.enter(caller, announcedBytes(ctx, endpoint), connection);
-      let isStreaming = false;
-      try {
-        const body = endpoint.body === undefined ? undefined : await readJson(ctx.req, endpoint.body, limits, place);
-        if (body !== undefined && validate !== undefined) checkBody(body, validate, endpoint.indexedBy);
-        const budget = openBudget(ctx, caller);
-        const response = await endpoint.handle({
-          requestId: state.requestId,
-          // Made only for endpoints that use it.
-          get records() {
-            return options.records.forCaller(gone, budget);
-          },
-          budget,
-          path,
-          ref,
-          query,
-          body,
-          isSdk: ctx.get("x-xata-agent") !== "",
-          databases: state.caller?.databases,
-          readOnly: state.caller?.scope === "read",
-          caller: state.caller,
-          signal: gone,
-        });
-        crashPoint("before-answer");
-        await sendAnswer(ctx, response, limits.answerIdleTimeoutMs, caller);
-        isStreaming = response.stream !== undefined;
-        if (isStreaming) ctx.res.once("close", () => place?.leave());
-      } finally {
-        if (!isStreaming) place?.leave();
-      }
-    });
+  async function answerEndpoint(ctx: Context, destination: Destination): Promise<void> {
+    const { endpoint } = destination;
+    const state = ctx.state as State;
+    state.endpoint = endpoint;
+    if (endpoint.access !== "public") state.caller = keyring.authenticate(ctx.get("authorization"));
+    state.request.caller = state.caller;
+    if (draining && endpoint.always !== true) throw new LodestoneError("UNAVAILABLE", "The server is shutting down.");
+    const address = destination.address(ctx.querystring, state.caller);
+    const { connection } = state.request;
+    const { gone } = connection;
+    const caller = callerName(ctx, state.caller);
+    const place = endpoint.always === true ? undefined : admission.enter(caller, announcedBytes(ctx, endpoint), connection);
+    let isStreaming = false;
+    try {
+      const body = endpoint.body === undefined ? undefined : await readJson(ctx.req, endpoint.body, limits, place);
+      destination.checkBody(body);
+      const budget = openBudget(ctx, caller);
+      const request: ApiRequest = {
+        ...address,
+        requestId: state.requestId,
+        // Made only for endpoints that use it.
+        get records() {
+          return options.records.forCaller(gone, budget);
+        },
+        budget,
+        body,
+        headers: ctx.req.headers,
+        isSdk: ctx.get("x-xata-agent") !== "",
+        databases: state.caller?.databases,
+        readOnly: state.caller?.scope === "read",
+        caller: state.caller,
+        signal: gone,
+        call: (method, target, asked) => router.call(request, method, target, asked),
+      };
+      const response = await endpoint.handle(request);
+      crashPoint("before-answer");
+      await sendAnswer(ctx, response, limits.answerIdleTimeoutMs, caller);
+      isStreaming = response.stream !== undefined;
+      if (isStreaming) ctx.res.once("close", () => place?.leave());
+    } finally {
+      if (!isStreaming) place?.leave();
+    }
   }
 
   function openBudget(ctx: Context, caller: string): AnswerBudget {
@@ -330,18 +327,6 @@ export function createApp(options: AppOptions): App {
 async function* endingAfter(text: string, condition: Promise<void>): AsyncGenerator<string, void, undefined> {
   yield text;
   await condition;
-}
-
-function checkBody(body: unknown, validate: Validate, indexedBy: string | undefined): void {
-  try {
-    validate(body);
-  } catch (error) {
-    if (!(error instanceof SchemaFaultError) || indexedBy === undefined || error.steps[0] !== indexedBy || error.steps[1] === undefined)
-      throw error;
-    throw new LodestoneError("INVALID", error.message, {
-      errors: [{ index: Number(error.steps[1]), code: "INVALID", message: error.message, status: 400 }],
-    });
-  }
 }
 
 function requestIdOf(ctx: Context): string {

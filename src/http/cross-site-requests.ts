@@ -12,6 +12,7 @@
  * every IP address (not a name, so nothing to rebind), and the names that the server was given. JavaScript
  * development servers have the same rule.
  */
+import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
 import type { Context } from "koa";
 import { LodestoneError } from "../errors/lodestone-error.ts";
@@ -34,9 +35,12 @@ export function refuseCrossSiteRequests(ctx: Context, hostNames: readonly string
         "use localhost or an IP address, name it with --host, or start the server with keys (--api-key or --key-file).",
     );
   }
-  const origin = ctx.get("origin");
-  // Pages of this server, such as the console; the host was checked above.
-  if (origin === "" || isSameHost(origin, ctx.get("host")) || corsOrigins.includes(origin)) return;
+  refuseForeignOrigin(ctx.req.headers, corsOrigins);
+}
+
+/** @throws {LodestoneError} FORBIDDEN for a page that is neither of this server, such as the console, nor of `corsOrigins`. */
+export function refuseForeignOrigin({ origin = "", host = "" }: IncomingHttpHeaders, corsOrigins: readonly string[]): void {
+  if (origin === "" || isSameHost(origin, host) || corsOrigins.includes(origin) || corsOrigins.includes("*")) return;
   throw new LodestoneError("FORBIDDEN", `The origin ${quoted(origin)} is not allowed; start the server with --cors-origin to allow it.`);
 }
 

@@ -6,44 +6,97 @@
  * for each request, and here every path and method has one handler.
  */
 import { type Layer, Router } from "@koa/router";
-import type { Context, Middleware } from "koa";
-
-/** @param captures  the path's raw segments that stand for parameters, in their order. */
-type Handle = (ctx: Context, captures: readonly string[]) => Promise<void>;
+import { LodestoneError } from "../errors/lodestone-error.ts";
+import type { ApiRequest, ApiResponse, Endpoint, Method } from "./endpoint.ts";
+import { authorize, type Caller } from "./keys/access-keys.ts";
+import { parsePath, parseQuery } from "./parameters.ts";
+import { compileSchema, SchemaFaultError, type Validate } from "./validation.ts";
 
 interface Route {
+  readonly endpoint: Endpoint;
   readonly layer: Layer;
-  readonly handle: Handle;
+  /** Of the path's parameters. */
+  readonly names: readonly string[];
+  readonly validate: Validate | undefined;
+}
+
+/** Where a request goes. */
+export interface Destination {
+  readonly endpoint: Endpoint;
+  /** What the path and the query say. @throws {LodestoneError} INVALID, and FORBIDDEN where the caller may not go. */
+  readonly address: (querystring: string, caller: Caller | undefined) => Pick<ApiRequest, "path" | "ref" | "query">;
+  /** @throws {LodestoneError} INVALID where the body does not fit. */
+  readonly checkBody: (body: unknown) => void;
 }
 
 export class EndpointRouter {
   readonly #router = new Router({ sensitive: true });
   readonly #routes = new Map<number, Route[]>();
 
-  /** @param path with parameters as in `/dbs/:database`; none of them spans segments. */
-  register(path: string, method: string, handle: Handle): void {
-    const route = { layer: this.#router.register(path, [method], []) as Layer, handle };
-    const count = segmentsOf(path);
+  register(endpoint: Endpoint): void {
+    const { path, method, body } = endpoint;
+    const names = [...path.replace("{db}:{branch}", "{dbBranch}").matchAll(/\{(\w+)\}/g)].map((match) => match[1] as string);
+    // None of the parameters spans segments.
+    const pattern = path.replace("{db}:{branch}", ":dbBranch").replace(/\{(\w+)\}/g, ":$1");
+    const route = {
+      endpoint,
+      layer: this.#router.register(pattern, [method], []) as Layer,
+      names: names.map((name) => (name === "db" ? "database" : name)),
+      validate: body === undefined ? undefined : compileSchema(body.schema),
+    };
+    const count = segmentsOf(pattern);
     const routes = this.#routes.get(count);
     if (routes === undefined) this.#routes.set(count, [route]);
     else routes.push(route);
   }
 
-  /** The first endpoint that matches path and method answers. Calls `next` where none does. */
-  middleware(): Middleware {
-    return (ctx, next) => {
-      const { method, path } = ctx;
-      for (const { layer, handle } of this.#routes.get(segmentsOf(path)) ?? []) {
-        if (layer.methods.includes(method) && layer.match(path)) return handle(ctx, layer.captures(path));
-      }
-      return next();
-    };
+  /** The first endpoint that matches path and method. */
+  find(method: string, path: string): Destination | undefined {
+    for (const { layer, endpoint, names, validate } of this.#routes.get(segmentsOf(path)) ?? []) {
+      if (!layer.methods.includes(method) || !layer.match(path)) continue;
+      return {
+        endpoint,
+        address(querystring, caller) {
+          const { path: values, ref } = parsePath(names, layer.captures(path));
+          if (caller !== undefined) authorize(caller, endpoint.access, ref.database || (values.database ?? ""));
+          return { path: values, ref, query: parseQuery(endpoint.query ?? [], querystring) };
+        },
+        checkBody: (body) => checkBody(body, validate, endpoint.indexedBy),
+      };
+    }
+    return undefined;
   }
 
   /** The methods of all endpoints that match the path. */
   methodsOf(path: string): string[] {
     const matching = (this.#routes.get(segmentsOf(path)) ?? []).filter(({ layer }) => layer.match(path));
     return [...new Set(matching.flatMap(({ layer }) => layer.methods))];
+  }
+
+  /**
+   * What another endpoint answers to the caller of this request: with the same rights, checks and budget as over HTTP,
+   * and in the place that the request has.
+   */
+  async call(from: ApiRequest, method: Method, target: string, body?: unknown): Promise<ApiResponse> {
+    const [path = "", querystring = ""] = target.split("?");
+    const destination = this.find(method, path);
+    if (destination === undefined) throw new LodestoneError("NOT_FOUND", `There is no endpoint ${method} ${path.slice(0, 200)}.`);
+    const address = destination.address(querystring, from.caller);
+    destination.checkBody(body);
+    return destination.endpoint.handle({ ...from, ...address, body });
+  }
+}
+
+function checkBody(body: unknown, validate: Validate | undefined, indexedBy: string | undefined): void {
+  if (body === undefined || validate === undefined) return;
+  try {
+    validate(body);
+  } catch (error) {
+    if (!(error instanceof SchemaFaultError) || indexedBy === undefined || error.steps[0] !== indexedBy || error.steps[1] === undefined)
+      throw error;
+    throw new LodestoneError("INVALID", error.message, {
+      errors: [{ index: Number(error.steps[1]), code: "INVALID", message: error.message, status: 400 }],
+    });
   }
 }
 

@@ -2,6 +2,7 @@
  * An endpoint: one object that declares its path, what it takes, what it answers and who may call it.
  * The router, the validation, the key check and /openapi.json are all made from it, so they cannot disagree.
  */
+import type { IncomingHttpHeaders } from "node:http";
 import type { AnswerBudget } from "../budget/memory-budget.ts";
 import type { Access } from "../key-scopes.ts";
 import type { RecordStore } from "../records/record-store.ts";
@@ -44,6 +45,7 @@ export interface ApiRequest<Body = unknown> {
   readonly query: QueryValues;
   /** Fits the endpoint's schema. undefined when there is none. */
   readonly body: Body;
+  readonly headers: IncomingHttpHeaders;
   /** True for clients that announce themselves with X-Xata-Agent. */
   readonly isSdk: boolean;
   /** Databases that the caller's key is limited to. undefined: all. */
@@ -56,6 +58,12 @@ export interface ApiRequest<Body = unknown> {
   readonly budget: AnswerBudget;
   /** Aborted when the client has disconnected: work that has not begun need not begin. */
   readonly signal: AbortSignal;
+  /**
+   * What another endpoint answers to the same caller, as over HTTP.
+   * @param target  path and query, percent-encoded.
+   * @throws what makes an answer an error.
+   */
+  readonly call: (method: Method, target: string, body?: unknown) => Promise<ApiResponse>;
 }
 
 export interface ApiResponse {

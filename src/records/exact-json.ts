@@ -32,17 +32,32 @@ const SUSPICIOUS = /[0-9.]{16}|[0-9][eE]/;
 
 /** Whether every number in valid JSON survives JavaScript's numbers. Linear; a quick search for nearly every text. */
 export function holdsExactNumbers(text: string): boolean {
-  if (!SUSPICIOUS.test(text)) return true;
+  return inexactNumbers(text).next().done === true;
+}
+
+/** Valid JSON in which numbers that do not survive JavaScript's are texts with all of their digits. */
+export function quoteInexactNumbers(text: string): string {
+  let quoted = "";
+  let done = 0;
+  for (const [start, end] of inexactNumbers(text)) {
+    quoted += `${text.slice(done, start)}"${text.slice(start, end)}"`;
+    done = end;
+  }
+  return quoted + text.slice(done);
+}
+
+/** Where they begin, with their sign, and end. */
+function* inexactNumbers(text: string): Generator<readonly [start: number, end: number], void, undefined> {
+  if (!SUSPICIOUS.test(text)) return;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === 0x22) at = endOfString(text, at);
     else if (isDigit(code)) {
       const start = at;
       while (isNumberPart(text.charCodeAt(at + 1))) at++;
-      if (!isExact(text.slice(start, at + 1))) return false;
+      if (!isExact(text.slice(start, at + 1))) yield [text.charCodeAt(start - 1) === 0x2d ? start - 1 : start, at + 1];
     }
   }
-  return true;
 }
 
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;

@@ -3,7 +3,7 @@ import { LodestoneError } from "../errors/lodestone-error.ts";
 
 export interface ReadOnlyOption {
   /**
-   * The caller may only read: whatever might write is refused (FORBIDDEN) before anything runs. The rest runs in
+   * The caller may only read, or asks for no more: whatever might write is refused (FORBIDDEN) before anything runs. The rest runs in
    * a read-only transaction.
    */
   readonly readOnly?: boolean | undefined;
@@ -15,5 +15,5 @@ export interface ReadOnlyOption {
  */
 export function checkReadOnly({ readOnly = false }: ReadOnlyOption, writes: boolean, allowed: string): void {
   if (readOnly && writes)
-    throw new LodestoneError("FORBIDDEN", `This needs a key with the scope "write": a key with "read" may only ${allowed}.`);
+    throw new LodestoneError("FORBIDDEN", `This writes: with "readOnly", or a key of the scope "read", callers may only ${allowed}.`);
 }

@@ -28,6 +28,10 @@ const TESTED_APART = [
   "a value that filters of searches see",
   // text-search.test.ts: not refused
   "different words of a `query`",
+  // test/mcp
+  "characters of a tool's answer",
+  "records of one search or query by a tool",
+  "records that a tool inserts or deletes at once",
   // text-work.test.ts
   "words, postings and characters that a text search looks at",
 ];

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { ExactJson, readJson } from "../../src/records/exact-json.ts";
+import { ExactJson, quoteInexactNumbers, readJson } from "../../src/records/exact-json.ts";
 import { jsonPieces } from "../../src/records/json-pieces.ts";
 import { runs } from "../support/random-runs.ts";
 
@@ -62,4 +62,12 @@ test("the pieces equal the output of JSON.stringify, however deep and large", ()
   );
   const deep = `${'[{"a":'.repeat(50_000)}1${"}]".repeat(50_000)}`;
   expect(written({ deep: JSON.parse(deep) as unknown })).toBe(`{"deep":${deep}}`);
+});
+
+test.each([
+  ['[1,-12345678901234567890,{"a":1e999}]', '[1,"-12345678901234567890",{"a":"1e999"}]'],
+  ['{"a":"12345678901234567890 \\" 1e999","b":0.1}', '{"a":"12345678901234567890 \\" 1e999","b":0.1}'],
+  ["9007199254740993", '"9007199254740993"'],
+])("of %s only numbers that JavaScript does not hold become texts", (text, expected) => {
+  expect(quoteInexactNumbers(text)).toBe(expected);
 });

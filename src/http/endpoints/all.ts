@@ -4,6 +4,7 @@ import { backupEndpoints } from "./backups.ts";
 import { branchEndpoints } from "./branches.ts";
 import { databaseEndpoints } from "./databases.ts";
 import { keyEndpoints } from "./keys.ts";
+import { mcpEndpoints } from "./mcp.ts";
 import { migrationEndpoints } from "./migrations.ts";
 import { operationEndpoints } from "./operation.ts";
 import { queryEndpoints } from "./query.ts";
@@ -35,6 +36,7 @@ export function createEndpoints(services: Services): readonly Endpoint[] {
     ...workspaceEndpoints(services),
     ...keyEndpoints(services),
     ...backupEndpoints(services),
+    ...mcpEndpoints(services),
   ];
   return [...endpoints, ...operationEndpoints(services, endpoints)];
 }

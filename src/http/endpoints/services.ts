@@ -18,6 +18,10 @@ export interface Services {
   readonly maxLagMs: number;
   /** Whether the server asks for keys. */
   readonly asksForKeys: boolean;
+  /** Origins of pages that may call the server. */
+  readonly corsOrigins?: readonly string[];
+  /** Whether agents get tools that insert and delete; each still needs a key that may. */
+  readonly agentsWrite?: boolean;
   /** True once the server has begun to shut down. */
   isDraining(): boolean;
 }

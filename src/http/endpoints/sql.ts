@@ -11,8 +11,14 @@ const RESPONSE_TYPE: JsonSchema = {
   description: "Rows as objects in `records` (default), or as lists in `rows`.",
 };
 
-const BODY: JsonSchema = objectOf<Omit<SqlRequest, "readOnly">>(
-  { statement: { type: "string", minLength: 1 }, params: PARAMS, consistency: CONSISTENCY, responseType: RESPONSE_TYPE },
+const BODY: JsonSchema = objectOf<SqlRequest>(
+  {
+    statement: { type: "string", minLength: 1 },
+    params: PARAMS,
+    consistency: CONSISTENCY,
+    responseType: RESPONSE_TYPE,
+    readOnly: { type: "boolean", description: "true: only SELECT, in a read-only transaction, whatever the key may do." },
+  },
   ["statement"],
 );
 
@@ -61,7 +67,7 @@ export function sqlEndpoints(): Endpoint[] {
       body: { required: true, schema: BODY },
       responses: { 200: { description: "Its rows, at most 1,000.", schema: ANSWER } },
       async handle({ records, ref, body, readOnly }) {
-        return { status: 200, body: await records.sql(ref, { ...body, readOnly }) };
+        return { status: 200, body: await records.sql(ref, { ...body, readOnly: readOnly || body.readOnly }) };
       },
     }),
     endpoint<SqlBatchRequest>({
