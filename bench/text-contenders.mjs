@@ -55,7 +55,7 @@ const MAKERS = {
     function search({ fuzziness, prefix }) {
       return async (query, limit) => {
         const view = index.view();
-        const terms = queryTerms(parseQuery(query, "words"), { fuzziness, prefix, stemmer });
+        const terms = queryTerms(parseQuery(query, "words"), { fuzziness, prefix });
         const { documents, scores } = finish(scoreTexts(view, TARGETS, terms, { records: ids.length, stemmer }));
         const best = [];
         let least = 0;
