@@ -5,7 +5,7 @@
  *   npm run bench:relevance -- --collection FOLDER [--collection FOLDER ...]
  *
  * A folder has documents (*.all*), queries (*.qry) and judgements (*rel*) in the format of the SMART collections
- * (Cranfield, CISI, Medline, NPL …; many public repositories have them), or in TREC's (<doc>, <top>, qrels). No
+ * (Cranfield, CISI, Medline …; many public repositories have them), of NPL (doc-text, query-text, rlv-ass) or of TREC (<doc>, <top>, qrels). No
  * collection is part of this repository.
  */
 import { basename } from "node:path";
@@ -27,7 +27,7 @@ for (const folder of options.collection) {
     ["Lodestone, English", { language: "english" }],
     ["Lodestone, English, fuzziness 0", { language: "english", fuzziness: 0 }],
   ]) {
-    const peer = await textPeer("lodestone", options);
+    const peer = await textPeer("Lodestone", options);
     await report(name, peer);
   }
   for (const name of TEXT_PEERS) await report(name, await textPeer(name, {}));
