@@ -5,11 +5,11 @@
  *   npm run bench:relevance -- --collection FOLDER [--collection FOLDER ...]
  *
  * A folder has documents (*.all*), queries (*.qry) and judgements (*rel*) in the format of the SMART collections
- * (Cranfield, CISI, Medline, NPL …; many public repositories have them), or in TREC's (<doc>, <top>, qrels). No
+ * (Cranfield, CISI, Medline …; many public repositories have them), of NPL (doc-text, query-text, rlv-ass) or of TREC (<doc>, <top>, qrels). No
  * collection is part of this repository.
  */
-import { readdirSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename } from "node:path";
+import { readCollection } from "./judged-collection.mjs";
 import { readOptions } from "./read-options.mjs";
 import { TEXT_PEERS, textPeer } from "./text-contenders.mjs";
 
@@ -27,7 +27,7 @@ for (const folder of options.collection) {
     ["Lodestone, English", { language: "english" }],
     ["Lodestone, English, fuzziness 0", { language: "english", fuzziness: 0 }],
   ]) {
-    const peer = await textPeer("lodestone", options);
+    const peer = await textPeer("Lodestone", options);
     await report(name, peer);
   }
   for (const name of TEXT_PEERS) await report(name, await textPeer(name, {}));
@@ -64,52 +64,4 @@ function measure(found, wanted) {
   let ideal = 0;
   for (let rank = 0; rank < Math.min(CUT, wanted.size); rank++) ideal += 1 / Math.log2(rank + 2);
   return { ndcg: gain / ideal, map: precisions / wanted.size, recall: early / wanted.size };
-}
-
-function readCollection(folder) {
-  const read = (pattern) => {
-    const name = readdirSync(folder).find((file) => pattern.test(file));
-    if (name === undefined) throw new Error(`${folder} has no file like ${pattern}.`);
-    return readFileSync(join(folder, name), "latin1");
-  };
-  const documents = readRecords(read(/\.all/i));
-  const asked = readRecords(read(/qry|topics/i));
-  // SMART's judgements count queries by their order, whatever their numbers are.
-  const isTrec = asked.some(({ isTrec }) => isTrec);
-  const relevant = new Map();
-  for (const line of read(/rel/i).split("\n")) {
-    const fields = line.trim().split(/\s+/);
-    if (fields.length < 2) continue;
-    // `query document grade`, or with a second field that is always 0.
-    const [query, document, grade] =
-      fields.length === 4 && /^0$/.test(fields[1])
-        ? [fields[0], fields[2], fields[3]]
-        : [fields[0], fields[1], fields.length === 3 ? fields[2] : 1];
-    if (Number(grade) <= 0) continue;
-    const id = isTrec ? query : String(Number(query));
-    relevant.set(id, (relevant.get(id) ?? new Set()).add(isTrec ? document : String(Number(document))));
-  }
-  const queries = asked.map(({ id, title, text }, i) => ({ id: isTrec ? id : String(i + 1), text: `${title} ${text}`.trim() }));
-  return { documents, queries: queries.filter(({ id }) => relevant.has(id)), relevant };
-}
-
-function readRecords(text) {
-  if (/<doc>|<top>/i.test(text)) {
-    return text
-      .split(/<(?:doc|top)>/i)
-      .slice(1)
-      .map((record) => {
-        const part = (name) => new RegExp(`<${name}>([^]*?)(?:</${name}>|<|$)`, "i").exec(record)?.[1].trim() ?? "";
-        return { isTrec: true, id: part("docno") || part("num").replace(/\D/g, ""), title: part("title"), text: part("text") };
-      });
-  }
-  return text
-    .split(/^\.I\s+/m)
-    .slice(1)
-    .map((record) => {
-      const [first, ...parts] = record.split(/^\.([A-Z])\s*$/m);
-      const fields = {};
-      for (let i = 0; i < parts.length; i += 2) fields[parts[i]] = `${fields[parts[i]] ?? ""} ${parts[i + 1].trim()}`.trim();
-      return { id: String(Number.parseInt(first, 10)), title: fields.T ?? "", text: fields.W ?? "" };
-    });
 }

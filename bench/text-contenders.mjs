@@ -1,6 +1,6 @@
 /**
  * What bench:text and bench:relevance compare: the text index of the server and of the library, and what people
- * use otherwise. Each as its own documentation shows it, over documents {id, title, text}.
+ * use otherwise. Each as its own documentation shows it, over documents {id, group, title, text}.
  */
 import { existsSync } from "node:fs";
 import { parseQuery, queryTerms } from "../dist/full-text/query.js";
@@ -27,14 +27,15 @@ const TARGETS = [
 ];
 
 const MAKERS = {
-  async lodestone({ fuzziness = 1, language, prefix = false }) {
+  async Lodestone({ fuzziness = 1, language, prefix = false }) {
     const stemmer = language === undefined ? undefined : await loadStemmer(language);
     const index = new TextIndex();
     for (const { column } of TARGETS) index.addColumn(column);
     const ids = [];
+    const groups = [];
     return {
       async add(documents) {
-        for (const { id, title, text } of documents) {
+        for (const { id, group, title, text } of documents) {
           finish(
             index.set(
               ids.length,
@@ -45,6 +46,7 @@ const MAKERS = {
             ),
           );
           ids.push(id);
+          groups.push(group);
         }
       },
       search: search({ fuzziness, prefix }),
@@ -52,17 +54,17 @@ const MAKERS = {
       memoryBytes: () => index.memoryBytes,
     };
 
-    function search({ fuzziness, prefix }) {
+    function search({ fuzziness, prefix, group }) {
       return async (query, limit) => {
         const view = index.view();
-        const terms = queryTerms(parseQuery(query, "words"), { fuzziness, prefix, stemmer });
+        const terms = queryTerms(parseQuery(query, "words"), { fuzziness, prefix });
         const { documents, scores } = finish(scoreTexts(view, TARGETS, terms, { records: ids.length, stemmer }));
         const best = [];
         let least = 0;
         for (const document of documents) {
           const score = scores[document];
           const row = view.rowOf(document);
-          if (score < least) continue;
+          if (score < least || (group !== undefined && groups[row] !== group)) continue;
           best.push({ row, score });
           if (best.length < 4 * limit + 64) continue;
           best.sort((a, b) => b.score - a.score || a.row - b.row).length = limit;
@@ -78,7 +80,11 @@ const MAKERS = {
 
   async MiniSearch({ fuzziness = 0, prefix = false }) {
     const { default: MiniSearch } = await load("minisearch/dist/es/index.js");
-    const index = new MiniSearch({ fields: ["title", "text"], searchOptions: { fuzzy: fuzziness === 0 ? false : fuzziness, prefix } });
+    const index = new MiniSearch({
+      fields: ["title", "text"],
+      storeFields: ["group"],
+      searchOptions: { fuzzy: fuzziness === 0 ? false : fuzziness, prefix },
+    });
     return {
       add: async (documents) => index.addAll(documents),
       search: async (query, limit) =>
@@ -87,16 +93,18 @@ const MAKERS = {
           .slice(0, limit)
           .map(({ id }) => id),
       searchWith:
-        ({ fuzziness, prefix }) =>
-        async (query, limit) =>
-          index.search(query, { fuzzy: fuzziness ?? false, prefix: prefix ?? false }).slice(0, limit),
+        ({ fuzziness = false, prefix = false, group }) =>
+        async (query, limit) => {
+          const filter = group === undefined ? {} : { filter: (result) => result.group === group };
+          return index.search(query, { fuzzy: fuzziness, prefix, ...filter }).slice(0, limit);
+        },
     };
   },
 
   async Orama({ fuzziness = 0, language = "english" }) {
     const { create, insertMultiple, search } = await load("@orama/orama/dist/esm/index.js");
     const stemming = { stemming: true, stemmer: await loadStemmer(language), language };
-    const database = create({ schema: { title: "string", text: "string" }, components: { tokenizer: stemming } });
+    const database = create({ schema: { title: "string", text: "string", group: "number" }, components: { tokenizer: stemming } });
     return {
       async add(documents) {
         await insertMultiple(
@@ -111,11 +119,12 @@ const MAKERS = {
       },
       // It always finds beginnings, too, unless it is told "exact".
       searchWith:
-        ({ fuzziness, prefix }) =>
+        ({ fuzziness, prefix, group }) =>
         async (query, limit) =>
           search(database, {
             term: query,
             limit,
+            ...(group !== undefined && { where: { group: { eq: group } } }),
             threshold: 1,
             exact: prefix !== true && fuzziness === undefined,
             tolerance: fuzziness ?? 0,
@@ -130,19 +139,27 @@ const MAKERS = {
 async function fts5(tokenizer) {
   const { DatabaseSync } = await import("node:sqlite");
   const database = new DatabaseSync(":memory:");
-  database.exec(`CREATE VIRTUAL TABLE texts USING fts5(id UNINDEXED, title, text, tokenize = '${tokenizer}')`);
-  const insert = database.prepare("INSERT INTO texts VALUES (?, ?, ?)");
+  database.exec(`CREATE VIRTUAL TABLE texts USING fts5(id UNINDEXED, kind UNINDEXED, title, text, tokenize = '${tokenizer}')`);
+  const insert = database.prepare("INSERT INTO texts VALUES (?, ?, ?, ?)");
   const select = database.prepare("SELECT id FROM texts WHERE texts MATCH ? ORDER BY rank LIMIT ?");
+  const selectOfKind = database.prepare("SELECT id FROM texts WHERE texts MATCH ? AND kind = ? ORDER BY rank LIMIT ?");
+  // As it stands, with the words that it repeats: FTS5 adds them up.
+  const matching = (query) => (query.match(/[\p{L}\p{N}\p{M}]+/gu) ?? []).map((word) => `"${word}"`).join(" OR ");
   return {
     async add(documents) {
       database.exec("BEGIN");
-      for (const { id, title, text } of documents) insert.run(id, title, text);
+      for (const { id, group, title, text } of documents) insert.run(id, group ?? null, title, text);
       database.exec("COMMIT");
     },
-    async search(query, limit) {
-      const words = [...new Set(query.match(/[\p{L}\p{N}\p{M}]+/gu) ?? [])];
-      return words.length === 0 ? [] : select.all(words.map((word) => `"${word}"`).join(" OR "), limit).map(({ id }) => id);
-    },
+    search: async (query, limit) => select.all(matching(query), limit).map(({ id }) => id),
+    /** It knows no edits; prefixes it does. */
+    searchWith: ({ fuzziness, prefix, group }) =>
+      fuzziness !== undefined
+        ? undefined
+        : async (query, limit) => {
+            const words = prefix === true ? `${matching(query)} *` : matching(query);
+            return group === undefined ? select.all(words, limit) : selectOfKind.all(words, group, limit);
+          },
     memoryBytes: () => {
       const { page_count: pages } = database.prepare("PRAGMA page_count").get();
       const { page_size: bytes } = database.prepare("PRAGMA page_size").get();
@@ -152,7 +169,7 @@ async function fts5(tokenizer) {
 }
 
 export async function textPeer(name, options) {
-  if (name !== "lodestone" && !name.startsWith("SQLite") && !existsSync(new URL("node_modules/", PEERS))) {
+  if (name !== "Lodestone" && !name.startsWith("SQLite") && !existsSync(new URL("node_modules/", PEERS))) {
     throw new Error("First run `npm ci --prefix bench/library-peers --ignore-scripts`.");
   }
   return MAKERS[name](options);

@@ -2,7 +2,7 @@
  * What a query says: words, of which a record needs one, and in the "websearch" syntax also phrases that it must have
  * ("in quotes") and words or phrases that it must not have (-word, -"a phrase").
  */
-import { type Stemmer, type Term, termsOf } from "./terms.ts";
+import { type Term, termsOf } from "./terms.ts";
 import type { TextView } from "./text-index.ts";
 import { wordsIn, wordsOf } from "./words.ts";
 
@@ -52,14 +52,13 @@ export interface TermOptions {
   readonly fuzziness: number;
   /** The last word may be the beginning of one. */
   readonly prefix: boolean;
-  readonly stemmer?: Stemmer | undefined;
 }
 
 /** The terms of a query. Words of a required phrase are looked for as they are. */
-export function queryTerms({ words, last, required }: ParsedQuery, { fuzziness, prefix, stemmer }: TermOptions): Term[] {
+export function queryTerms({ words, last, required }: ParsedQuery, { fuzziness, prefix }: TermOptions): Term[] {
   const quoted = new Set(required.flat());
-  return termsOf(words, fuzziness, prefix ? last : undefined, stemmer).map((term) =>
-    quoted.has(term.plain) ? { plain: term.plain, distance: 0, prefix: false } : term,
+  return termsOf(words, fuzziness, prefix ? last : undefined).map((term) =>
+    quoted.has(term.plain) ? { plain: term.plain, count: term.count, distance: 0, prefix: false, isQuoted: true } : term,
   );
 }
 

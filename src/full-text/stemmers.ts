@@ -1,7 +1,8 @@
 /** Stemmers by the English name of the language. Each is loaded when the first search asks for it. */
+import type { Language } from "../text/languages.ts";
 import type { Stemmer } from "./terms.ts";
 
-const LOADERS = {
+const LOADERS: Readonly<Record<Language, () => Promise<{ readonly stemmer: Stemmer }>>> = {
   arabic: () => import("@orama/stemmers/arabic"),
   armenian: () => import("@orama/stemmers/armenian"),
   bulgarian: () => import("@orama/stemmers/bulgarian"),
@@ -31,11 +32,14 @@ const LOADERS = {
   tamil: () => import("@orama/stemmers/tamil"),
   turkish: () => import("@orama/stemmers/turkish"),
   ukrainian: () => import("@orama/stemmers/ukrainian"),
-} as const;
+};
 
-export type Language = keyof typeof LOADERS;
-export const LANGUAGES = Object.keys(LOADERS) as readonly Language[];
+export async function loadStemmer(language: Language): Promise<Stemmer> {
+  return (await LOADERS[language]()).stemmer;
+}
 
-export async function loadStemmer(language: string): Promise<Stemmer> {
-  return (await LOADERS[language as Language]()).stemmer;
+/** Of each of the languages; undefined: none. */
+export async function loadStemmers(languages: Iterable<Language | undefined>): Promise<ReadonlyMap<Language | undefined, Stemmer>> {
+  const named = [...new Set(languages)].filter((language) => language !== undefined);
+  return new Map(await Promise.all(named.map(async (language): Promise<[Language, Stemmer]> => [language, await loadStemmer(language)])));
 }

@@ -7,12 +7,16 @@ import { isSingleCharacter, type Word } from "./words.ts";
 /** A word of a query. */
 export interface Term {
   readonly plain: string;
+  /** How often the query says it. */
+  readonly count: number;
   /** How many edits it may be away; none in words so short that they could not be recognised then. */
   readonly distance: number;
   /** The beginning of a word is enough. */
   readonly prefix: boolean;
-  /** Its stem, where the language of the query is known: words of the same stem match. */
-  readonly stem?: string | undefined;
+  /** Of a phrase in quotes: looked for as it is, without stems. */
+  readonly isQuoted?: boolean;
+  /** Its stem, where the language is known (`withStem`): words of the same stem match. */
+  readonly stem?: string;
   /** One character of a script without spaces: any word that contains it matches. */
   readonly isCharacter?: boolean;
 }
@@ -20,26 +24,36 @@ export interface Term {
 /** The stem of a word in lower case: "connected" and "connection" have the stem "connect". */
 export type Stemmer = (word: string) => string;
 
-export function termsOf(words: readonly string[], fuzziness: number, prefix: string | undefined, stemmer?: Stemmer): Term[] {
-  return [...new Set(words)].map((word) => ({
+export function termsOf(words: readonly string[], fuzziness: number, prefix: string | undefined): Term[] {
+  const counts = new Map<string, number>();
+  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+  return [...counts].map(([word, count]) => ({
     plain: word,
+    count,
     distance: Math.min(fuzziness, Math.floor((word.length - 1) / 2)),
     prefix: word === prefix,
-    ...(stemmer === undefined ? {} : { stem: stemmer(word) }),
     ...(isSingleCharacter(word) ? { isCharacter: true } : {}),
   }));
 }
 
+/** The term as it is looked for in texts of the stemmer's language. */
+export function withStem(term: Term, stemmer: Stemmer | undefined): Term {
+  const hasNone = stemmer === undefined || term.isQuoted === true || term.isCharacter === true;
+  return hasNone ? term : { ...term, stem: stemmer(term.plain) };
+}
+
 /**
  * In tenths, so that sums of qualities are whole numbers, the same in whatever order they are added: the same
- * word, the beginning of it, another word of the same stem, and words one and two edits away.
+ * word, the beginning of it, another word of the same stem, and words one and two edits away. Where stems are known,
+ * other forms of a word are found by them, and a word one edit away is more often another word.
  */
 export const SAME_WORD = 10;
 const PREFIX = 8;
 const SAME_STEM = 8;
 const EDITED = [SAME_WORD, 6, 3] as const;
+const EDITED_BESIDE_STEMS = [SAME_WORD, 5, 3] as const;
 
-/** 10 for the same word, less for others that match, 0 for those that do not. */
+/** 10 for the same word, less for others that match, 0 for those that do not. @param stemmer  that of `term.stem`. */
 export function matchQuality(term: Term, word: string, stemmer?: Stemmer): number {
   if (word === term.plain) return SAME_WORD;
   if (term.prefix && word.startsWith(term.plain)) return PREFIX;
@@ -51,7 +65,7 @@ export function matchQuality(term: Term, word: string, stemmer?: Stemmer): numbe
 export function editQuality(term: Term, word: string): number {
   if (term.distance === 0 || Math.abs(word.length - term.plain.length) > term.distance) return 0;
   const distance = editDistance(term.plain, word, term.distance);
-  return distance > term.distance ? 0 : EDITED[distance]!;
+  return distance > term.distance ? 0 : (term.stem === undefined ? EDITED : EDITED_BESIDE_STEMS)[distance]!;
 }
 
 /** Three rows of the matrix, kept from call to call. */
@@ -121,7 +135,7 @@ export class TermMatcher {
   #lastCost = 0;
 
   constructor(terms: readonly Term[], stemmer?: Stemmer) {
-    this.#terms = terms;
+    this.#terms = terms.map((term) => withStem(term, stemmer));
     this.#stemmer = stemmer;
   }
 

@@ -8,6 +8,7 @@ import { MAX_COLUMNS } from "../records/catalog/schema-editor.ts";
 import { COLUMN_TYPES } from "../records/column-traits.ts";
 import { COLUMN_NAME_PATTERN, NAME_PATTERN } from "../records/identifiers.ts";
 import { MAX_SELECTED } from "../records/request-limits.ts";
+import { LANGUAGES_OR_NONE } from "../text/languages.ts";
 import { API_ERRORS } from "./status.ts";
 import type { JsonSchema } from "./validation.ts";
 
@@ -52,6 +53,11 @@ export const OPERATION_ERRORS: JsonSchema = {
   required: ["id", "code", "errors"],
 };
 
+export const COLUMN_LANGUAGE: JsonSchema = {
+  enum: LANGUAGES_OR_NONE,
+  description: "Of the texts of a string, text, email or multiple column: searches find words of the same stem. Default: none.",
+};
+
 export const COLUMN: JsonSchema = {
   ...objectOf(
     {
@@ -69,6 +75,7 @@ export const COLUMN: JsonSchema = {
         description: `As text, whatever the type; "now" for datetime. Also as PostgreSQL prints it: now(), '5'::bigint.`,
       },
       comment: { type: "string", description: "Kept, without effect." },
+      language: COLUMN_LANGUAGE,
     },
     ["name", "type"],
   ),

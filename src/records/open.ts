@@ -131,6 +131,12 @@ function recordStoreOf(
       return toColumnSchema(column);
     },
     renameColumn: async (ref, table, column, to) => void (await catalog.change(ref, (editor) => editor.renameColumn(table, column, to))),
+    // As comments, languages are no part of migrations: there is no operation for it.
+    setColumnLanguage: async (ref, table, column, language) =>
+      void (await catalog.change(ref, async (editor) => {
+        await editor.setLanguage(table, column, language);
+        return [];
+      })),
     dropColumn: async (ref, table, column) => void (await catalog.change(ref, (editor) => editor.dropColumn(table, column))),
 
     insertRecord: (ref, name, record, options) =>

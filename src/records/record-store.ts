@@ -6,6 +6,7 @@
  */
 import type { AnswerBudget } from "../budget/memory-budget.ts";
 import type { SystemNaming } from "../filter/system-columns.ts";
+import type { LanguageOrNone } from "../text/languages.ts";
 import type { TableStatistics } from "./catalog/table-statistics.ts";
 import type { BranchCheck } from "./check/check-branch.ts";
 import type { EngineHealth } from "./engine/engine.ts";
@@ -71,6 +72,8 @@ export interface RecordStore {
   addColumn(ref: BranchRef, table: string, column: ColumnSchema): Promise<void>;
   column(ref: BranchRef, table: string, column: string): Promise<ColumnSchema>;
   renameColumn(ref: BranchRef, table: string, column: string, to: string): Promise<void>;
+  /** Of the texts of a column; "none": none. */
+  setColumnLanguage(ref: BranchRef, table: string, column: string, language: LanguageOrNone): Promise<void>;
   dropColumn(ref: BranchRef, table: string, column: string): Promise<void>;
 
   /** Inserts with an id made by the service. */

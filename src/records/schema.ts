@@ -1,6 +1,7 @@
 /** The schema of a branch, as the HTTP API has it (`TableSchema`) and as the catalog holds it (`TableInfo`). */
 
 import type { SystemNaming } from "../filter/system-columns.ts";
+import type { Language } from "../text/languages.ts";
 
 /** Addresses a branch; on the wire `{database}:{branch}`. Names match `[a-zA-Z0-9_\-~]{1,255}`. */
 export interface BranchRef {
@@ -26,6 +27,8 @@ export interface ColumnSchema {
   readonly defaultValue?: string;
   /** Kept for those who wrote it, and of no effect. */
   readonly comment?: string;
+  /** Of its texts, for columns of words: a search finds words of the same stem. */
+  readonly language?: Language;
 }
 
 export interface TableSchema {

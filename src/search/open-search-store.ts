@@ -33,7 +33,7 @@ import type {
 import type { FoundText, ReadTables } from "./text/found-text.ts";
 import { openRemoteVectors, type VectorSearch, withoutRanks } from "./text/remote-vectors.ts";
 import type { TextTableJob } from "./text/search-texts.ts";
-import type { TablePlan, TextPlan } from "./text/text-request.ts";
+import { searchedLanguage, type TablePlan, type TextPlan } from "./text/text-request.ts";
 import { startSearchWorker, WorkerClient } from "./worker-client.ts";
 
 export interface SearchStoreOptions extends FollowOptions {
@@ -265,7 +265,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
         const job: TextSearchJob = {
           ...plan.job,
           vector: remote ? remote.half : half,
-          tables: tables.map(tableJob),
+          tables: tables.map((table) => tableJob(table, plan)),
           maxBytes,
           key: branchKey(ref),
           incarnation: info.incarnation,
@@ -408,8 +408,9 @@ function isSame(one: BranchInfo, other: BranchInfo): boolean {
   return one.incarnation === other.incarnation && one.version === other.version;
 }
 
-function tableJob({ table, targets, filter, boosters, place }: TablePlan): TextTableJob {
-  return { tableId: table.id, targets: targets.map(({ column, weight }) => ({ columnId: column.id, weight })), filter, boosters, place };
+function tableJob({ table, targets, filter, boosters, place }: TablePlan, plan: TextPlan): TextTableJob {
+  const columns = targets.map(({ column, weight }) => ({ columnId: column.id, weight, language: searchedLanguage(plan, column) }));
+  return { tableId: table.id, targets: columns, filter, boosters, place };
 }
 
 /** The result offset is applied after merging the answers of all parts. */

@@ -1,13 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseQuery, queryTerms } from "../../src/full-text/query.ts";
-import { matchQuality, type Stemmer, type Term } from "../../src/full-text/terms.ts";
+import type { Stemmer, Term } from "../../src/full-text/terms.ts";
 import { type IndexedText, TextIndex } from "../../src/full-text/text-index.ts";
 import { naturalLog, scoreTexts, type TextContribution, type TextTarget } from "../../src/full-text/text-scores.ts";
-import { wordsOf } from "../../src/full-text/words.ts";
 import { runs } from "../support/random-runs.ts";
-
-type Texts = Readonly<Record<string, IndexedText>>;
+import { someQuery, someTexts } from "../support/random-texts.ts";
+import { type Texts, textScores } from "../support/text-oracle.ts";
 
 function finish<Result>(work: Generator<unknown, Result>): Result {
   let step = work.next();
@@ -15,90 +14,89 @@ function finish<Result>(work: Generator<unknown, Result>): Result {
   return step.value;
 }
 
-const stem: Stemmer = (word) => word.replace(/(s|ed)$/, "");
-
-/** BM25 as the documentation has it, over all records, in float64. */
-function oracle(records: ReadonlyMap<number, Texts>, targets: readonly TextTarget[], terms: readonly Term[]): Map<number, number> {
-  const wordsIn = (texts: Texts, column: string): string[] => {
-    const text = texts[column] ?? null;
-    return (typeof text === "string" ? [text] : (text ?? [])).flatMap((item) =>
-      item === null ? [] : wordsOf(item).map(({ plain }) => plain),
-    );
-  };
-  const scores = new Map<number, number>();
-  for (const term of terms) {
-    const frequency = (texts: Texts, column: string): number =>
-      wordsIn(texts, column).reduce((sum, word) => sum + matchQuality(term, word, stem), 0) / 10;
-    const having = [...records.values()].filter((texts) => targets.some(({ column }) => frequency(texts, column) > 0)).length;
-    const rarity = naturalLog(1 + (records.size - having + 0.5) / (having + 0.5));
-    for (const { column, weight } of targets) {
-      const lengths = [...records.values()].map((texts) => wordsIn(texts, column).length).filter((length) => length > 0);
-      const average = lengths.reduce((sum, length) => sum + length, 0) / lengths.length;
-      for (const [row, texts] of records) {
-        const f = frequency(texts, column);
-        if (f === 0) continue;
-        const score = (weight * rarity * f * 2.2) / (f + 1.2 * (0.25 + (0.75 * wordsIn(texts, column).length) / average));
-        scores.set(row, (scores.get(row) ?? 0) + score);
-      }
-    }
-  }
-  return scores;
-}
-
-function searched(index: TextIndex, records: number, targets: readonly TextTarget[], terms: readonly Term[]) {
+function searched(index: TextIndex, records: number, targets: readonly TextTarget[], terms: readonly Term[], stemmer?: Stemmer) {
   const view = index.view();
-  const { documents, scores } = finish(scoreTexts(view, targets, terms, { records, stemmer: stem }));
+  const { documents, scores } = finish(scoreTexts(view, targets, terms, { records, stemmer }));
   return new Map([...documents].map((document) => [view.rowOf(document), scores[document]!]));
 }
 
-const word = fc.oneof(
-  fc.stringMatching(/^[ab]{1,5}(s|ed)?$/),
-  fc.constantFrom("the", "garden", "gardens", "Crème", "北京", "烤", "北京烤鸭", "서울", "สวัสดี"),
-);
-const text = fc.array(word, { maxLength: 8 }).map((words) => words.join(" "));
-const texts = fc.record({ title: fc.option(text), tags: fc.option(fc.array(fc.option(text), { maxLength: 2 })) });
 const change = fc.oneof(
-  { weight: 5, arbitrary: fc.record({ kind: fc.constant("set" as const), row: fc.nat(20), texts }) },
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant("set" as const), row: fc.nat(20), texts: someTexts }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("remove" as const), row: fc.nat(20) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("compact" as const) }) },
 );
-const query = fc.record({
-  words: fc.array(word, { minLength: 1, maxLength: 4 }),
-  fuzziness: fc.integer({ min: 0, max: 2 }),
-  prefix: fc.boolean(),
-  stemmer: fc.constantFrom(undefined, stem),
-  weights: fc.tuple(fc.constantFrom(1, 3), fc.constantFrom(1, 2.5)),
-});
-
 describe("a text index", () => {
   test("scores as an oracle over all records does, to the last bit, after any changes", () => {
     fc.assert(
-      fc.property(fc.array(change, { minLength: 1, maxLength: 40 }), query, (changes, { words, fuzziness, prefix, stemmer, weights }) => {
-        const index = new TextIndex();
-        for (const column of ["title", "tags"]) index.addColumn(column);
-        const records = new Map<number, Texts>();
-        for (const step of changes) {
-          if (step.kind === "compact") finish(index.compact());
-          else if (step.kind === "remove") {
-            index.remove(step.row);
-            records.delete(step.row);
-          } else {
-            finish(index.set(step.row, new Map<string, IndexedText>(Object.entries(step.texts))));
-            records.set(step.row, step.texts);
+      fc.property(
+        fc.array(change, { minLength: 1, maxLength: 40 }),
+        someQuery,
+        (changes, { query, fuzziness, prefix, stemmers, weights }) => {
+          const index = new TextIndex();
+          for (const column of ["title", "tags"]) index.addColumn(column);
+          const records = new Map<number, Texts>();
+          for (const step of changes) {
+            if (step.kind === "compact") finish(index.compact());
+            else if (step.kind === "remove") {
+              index.remove(step.row);
+              records.delete(step.row);
+            } else {
+              finish(index.set(step.row, new Map<string, IndexedText>(Object.entries(step.texts))));
+              records.set(step.row, step.texts);
+            }
           }
-        }
-        const terms = queryTerms(parseQuery(words.join(" "), "words"), { fuzziness, prefix, stemmer });
-        const targets = [
-          { column: "title", weight: weights[0] },
-          { column: "tags", weight: weights[1] },
-        ];
-        const found = searched(index, records.size, targets, terms);
-        const expected = oracle(records, targets, terms);
-        expect(new Set(found.keys())).toEqual(new Set(expected.keys()));
-        for (const [row, score] of expected) expect(found.get(row)).toBe(score);
-      }),
+          const terms = queryTerms(parseQuery(query, "words"), { fuzziness, prefix });
+          const [stemmer, own] = stemmers;
+          const targets = [
+            { column: "title", weight: weights[0], stemmer: own },
+            { column: "tags", weight: weights[1] },
+          ];
+          const found = searched(index, records.size, targets, terms, stemmer);
+          const expected = textScores(records, targets, terms, stemmer);
+          expect(new Set(found.keys())).toEqual(new Set(expected.keys()));
+          for (const [row, score] of expected) expect(found.get(row)).toBe(score);
+        },
+      ),
       { numRuns: runs(300) },
     );
+  });
+
+  test("counts a word for more that the query repeats, in columns whose language is known, if few records have it", () => {
+    const index = new TextIndex();
+    for (const column of ["title", "body"]) index.addColumn(column);
+    for (let row = 0; row < 100; row++) {
+      const text = `${row % 3 === 0 ? "which" : "other"} ${row < 10 ? "bees" : "wasps"}`;
+      finish(
+        index.set(
+          row,
+          new Map([
+            ["title", text],
+            ["body", text],
+          ]),
+        ),
+      );
+    }
+    const targets = [
+      { column: "title", weight: 1 },
+      { column: "body", weight: 1, stemmer: (word: string) => word.replace(/s$/, "") },
+    ];
+    const repetitions = (query: string) => {
+      const terms = queryTerms(parseQuery(query, "words"), { fuzziness: 0, prefix: false });
+      const explained = new Map<number, TextContribution[]>([[0, []]]);
+      finish(scoreTexts(index.view(), targets, terms, { records: 100, explained }));
+      return explained.get(0)!.map(({ word, column, repetition }) => [word, column, repetition]);
+    };
+    expect(repetitions("bees")).toEqual([
+      ["bees", "title", 1],
+      ["bees", "body", 1],
+    ]);
+    // (3 · 9) / (3 + 8) times, but for the tenth of the records that have it.
+    expect(repetitions("bees bees which bees which")).toEqual([
+      ["bees", "title", 1],
+      ["bees", "body", 1 + ((3 * 9) / 11 - 1) * (1 - (4 * 10) / 100)],
+      ["which", "title", 1],
+      ["which", "body", 1],
+    ]);
   });
 
   test("explains a score by parts that add up to it", () => {

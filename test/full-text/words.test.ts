@@ -2,9 +2,10 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { highlight } from "../../src/full-text/highlight.ts";
 import { hasPhrase, parseQuery, queryTerms } from "../../src/full-text/query.ts";
-import { LANGUAGES, loadStemmer } from "../../src/full-text/stemmers.ts";
-import { editDistance, matchQuality, type Term, TermMatcher } from "../../src/full-text/terms.ts";
+import { loadStemmer } from "../../src/full-text/stemmers.ts";
+import { editDistance, matchQuality, type Term, TermMatcher, withStem } from "../../src/full-text/terms.ts";
 import { plain, visitWords, wordsOf } from "../../src/full-text/words.ts";
+import { LANGUAGES } from "../../src/text/languages.ts";
 import { Slices } from "../../src/threads/event-loop.ts";
 import { turnsDuring } from "../support/event-loop.ts";
 import { runs } from "../support/random-runs.ts";
@@ -102,8 +103,14 @@ describe("words", () => {
 
   test("have the same stem in the language of the query", async () => {
     const stemmer = await loadStemmer("english");
-    const [term] = queryTerms(parseQuery("connections", "words"), { fuzziness: 0, prefix: false, stemmer });
-    expect(["connections", "connected", "connexion"].map((word) => matchQuality(term!, word, stemmer))).toEqual([10, 8, 0]);
+    const [plain, ...rest] = queryTerms(parseQuery('connections "kings"', "websearch"), { fuzziness: 1, prefix: false });
+    const term = withStem(plain!, stemmer);
+    const qualities = (words: string[]) => words.map((word) => matchQuality(term, word, stemmer));
+    // Beside stems, edits count for less than without.
+    expect(qualities(["connections", "connected", "connexions", "connectoins", "king"])).toEqual([10, 8, 0, 5, 0]);
+    expect(matchQuality(plain!, "connectoins")).toBe(6);
+    // Quoted words are looked for as they are.
+    expect(rest.map((word) => withStem(word, stemmer).stem)).toEqual([undefined]);
     for (const language of LANGUAGES) expect((await loadStemmer(language))("word")).toEqual(expect.any(String));
   });
 

@@ -83,6 +83,7 @@ describe("schemas of requests about records", () => {
     ["searchTable", { query: 5 }, "query: expected a string, got 5"],
     ["searchTable", { query: "x", fuzziness: 3 }, "fuzziness: expected an integer from 0 to 2, got 3"],
     ["searchTable", { query: "x", prefix: "word" }, 'prefix: expected "phrase" or "disabled", got "word"'],
+    ["searchTable", { query: "x", language: "klingon" }, 'language: expected "arabic", '],
     ["searchTable", { query: "x", page: { size: 201 } }, "page.size: expected an integer from 0 to 200, got 201"],
     ["searchTable", { query: "x", page: { offset: 801 } }, "page.offset: expected an integer from 0 to 800, got 801"],
     ["searchTable", { query: "x", highlight: { enabled: "yes" } }, 'highlight.enabled: expected a boolean, got "yes"'],

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { contribution, type Fusion, idHash, ranksOf, spreadOf } from "../../src/full-text/fusion.ts";
+import { type Fusion, spreadOf } from "../../src/full-text/fusion.ts";
 import { openRecordStore } from "../../src/records/open.ts";
 import type { RecordStore } from "../../src/records/record-store.ts";
 import { openSearchStore } from "../../src/search/open-search-store.ts";
@@ -13,6 +13,7 @@ import type { TextSearchRequest } from "../../src/search/text/text-request.ts";
 import { LIMIT_MS } from "../support/patience.ts";
 import { runs } from "../support/random-runs.ts";
 import { copyTemplate } from "../support/server-template.ts";
+import { fusedScores } from "../support/text-oracle.ts";
 
 const REF = { database: "library", branch: "main" };
 const WORDS = ["garden", "gardens", "time", "labyrinth", "river", "stone", "bee", "wasp"];
@@ -112,22 +113,8 @@ describe("words and vectors in one search", () => {
       columns: ["id", "price"],
     } as never);
     const rows = [...all.records, ...second.records] as unknown as { id: string; price: number }[];
-    const { method, vectorWeight: w, k } = fusion;
-    // A sample of all those with a vector, where there are no more than it takes.
-    const sample = [...vectors].sort(([a], [b]) => idHash(a) - idHash(b) || (a < b ? -1 : 1)).slice(0, 1_024);
-    const byScore = sample.sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).map(([, score]) => score);
-    const vectorSpread = spreadOf(Float64Array.from(byScore), byScore.length, method);
-    const textSpread = spreadOf(Float64Array.from(words.values()), rows.length, method);
-    const vectorRank = ranksOf(Float64Array.from(vectors.values()));
-    const textRank = ranksOf(Float64Array.from(words.values()));
-    const ofVector = (score: number | undefined): number =>
-      score === undefined ? 0 : method === "rrf" ? w / (k + vectorRank(score)) : contribution(score, vectorSpread, w);
-    const ofText = (score: number | undefined): number =>
-      method === "rrf" ? (score === undefined ? 0 : (1 - w) / (k + textRank(score))) : contribution(score ?? 0, textSpread, 1 - w);
-    return rows
-      .filter(({ id }) => vectors.has(id) || words.has(id))
-      .map(({ id, price }) => [id, ofVector(vectors.get(id)) + ofText(words.get(id)) + factor * price] as const)
-      .sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
+    const prices = new Map(rows.map(({ id, price }) => [id, price]));
+    return fusedScores([...prices.keys()], words, vectors, fusion, (id) => factor * prices.get(id)!);
   }
 
   test("is what scoring every record gives, in every bit and on every page", async () => {

@@ -145,6 +145,32 @@ for (const [name, options] of STORES) {
       expect((await web('garden -"another garden"')).sort()).toEqual(["b1", "b3"]);
     });
 
+    test("knows the language of each column, unless the search names one", async () => {
+      await records.createTable(REF, "notes", [
+        { name: "english", type: "text", language: "english" },
+        { name: "german", type: "multiple", language: "german" },
+        { name: "plain", type: "text" },
+      ]);
+      const text = "connections, Häusern";
+      await records.insertRecords(REF, "notes", [{ id: "n1", english: text, german: [text], plain: text }]);
+      const marked = async (query: string, more: Omit<TextSearchRequest, "query"> = {}) => {
+        const { records: found } = await inTable({ query, fuzziness: 0, ...more }, "notes");
+        return found.flatMap(({ xata }) => Object.entries((xata as { highlight: object }).highlight));
+      };
+      const connections = ["<em>connections</em>, Häusern"];
+      expect(await marked("connected")).toEqual([["english", connections]]);
+      expect(await marked("haus")).toEqual([["german", ["connections, <em>Häusern</em>"]]]);
+      expect(await marked("connected", { language: "none" })).toEqual([]);
+      expect(await marked("connected", { language: "english", target: ["plain", "german"] })).toEqual([
+        ["plain", connections],
+        ["german", connections],
+      ]);
+      await records.setColumnLanguage(REF, "notes", "plain", "english");
+      await records.setColumnLanguage(REF, "notes", "english", "none");
+      expect(await marked("connected")).toEqual([["plain", connections]]);
+      await records.dropTable(REF, "notes");
+    });
+
     test("ranks higher what matches more, and in columns with more weight", async () => {
       expect((await find("planetary garden", { fuzziness: 0 }))[0]).toBe("b1");
       const target = (title: number, text: number) => [

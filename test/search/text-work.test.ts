@@ -27,7 +27,6 @@ it("a search that looks at too many words ends with an error, however fast the m
       required: parsed.required,
       excluded: parsed.excluded,
       terms: queryTerms(parsed, { fuzziness: 0, prefix: false }),
-      language: undefined,
       size: 10,
       minScore: undefined,
       explain: false,

@@ -1,8 +1,9 @@
 /** Tables and their columns: the schema of a branch, changed in place. */
 import { formatBranchRef } from "../../records/identifiers.ts";
 import type { BranchRef, ColumnSchema } from "../../records/schema.ts";
+import type { LanguageOrNone } from "../../text/languages.ts";
 import { type ApiResponse, type Endpoint, endpoint } from "../endpoint.ts";
-import { COLUMN, COLUMN_NAME, COLUMNS, MIGRATION_STATUS, NAME, objectOf, SCHEMA_UPDATE } from "../schemas.ts";
+import { COLUMN, COLUMN_LANGUAGE, COLUMN_NAME, COLUMNS, MIGRATION_STATUS, NAME, objectOf, SCHEMA_UPDATE } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";
 import { schemaUpdate } from "./schema-edits.ts";
 import type { Services } from "./services.ts";
@@ -124,17 +125,21 @@ export function tableEndpoints({ records }: Services): Endpoint[] {
         return { status: 200, body: await records.column(ref, table as string, column as string) };
       },
     }),
-    endpoint<{ name: string }>({
+    endpoint<{ name?: string; language?: LanguageOrNone }>({
       method: "PATCH",
       path: `${path}/columns/{column}`,
       name: "renameColumn",
-      summary: "Rename a column",
+      summary: "Rename a column, or set the language of its texts",
       tag,
       access: "admin",
-      body: { required: true, schema: objectOf({ name: COLUMN_NAME }, ["name"]) },
+      body: {
+        required: true,
+        schema: { ...objectOf({ name: COLUMN_NAME, language: COLUMN_LANGUAGE }), minProperties: 1, maxProperties: 1 },
+      },
       responses: UPDATED,
-      async handle({ ref, path: { table, column }, body }) {
-        await records.renameColumn(ref, table as string, column as string, body.name);
+      async handle({ ref, path: { table, column }, body: { name, language } }) {
+        if (language !== undefined) await records.setColumnLanguage(ref, table as string, column as string, language);
+        if (name !== undefined) await records.renameColumn(ref, table as string, column as string, name);
         return updated(ref);
       },
     }),

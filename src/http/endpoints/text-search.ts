@@ -5,7 +5,6 @@
 import { SIMILARITIES } from "../../core/similarity.ts";
 import { FUSION_METHODS } from "../../full-text/fusion.ts";
 import { SYNTAXES } from "../../full-text/query.ts";
-import { LANGUAGES } from "../../full-text/stemmers.ts";
 import { MAX_COLUMNS } from "../../records/catalog/schema-editor.ts";
 import { searchBranch, searchTable } from "../../search/text/text-answer.ts";
 import {
@@ -19,6 +18,7 @@ import {
   type TextSearchRequest,
   type TextSearchScope,
 } from "../../search/text/text-request.ts";
+import { LANGUAGES_OR_NONE } from "../../text/languages.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { COLUMN_NAME, CONSISTENCY, FILTER, objectOf, RECORD } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";
@@ -40,7 +40,10 @@ const QUERY: Readonly<Record<keyof TextQuery, JsonSchema>> = {
     enum: SYNTAXES,
     description: 'websearch: "phrases in quotes" must be in a record, -words must not. Default words: the query is words and nothing else.',
   },
-  language: { enum: LANGUAGES, description: "Words with the same stem match as well, for less than the same word. Default: none." },
+  language: {
+    enum: LANGUAGES_OR_NONE,
+    description: "Words with the same stem match as well, for less than the same word. Default: for each column its own.",
+  },
   highlight: {
     ...objectOf({ enabled: { type: "boolean" }, encodeHTML: { type: "boolean" } }),
     description: "Marks what was found with <em>, in xata.highlight. Both are on by default.",

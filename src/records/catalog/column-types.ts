@@ -5,8 +5,9 @@ import { inWords, quoted } from "../../errors/value-in-words.ts";
 import { formatTimestamp, parseTimestamp } from "../../filter/datetime.ts";
 import { isUnderscored, SYSTEM_COLUMN_TYPES, type SystemColumn, systemColumnName, systemColumnNamed } from "../../filter/system-columns.ts";
 import { jsonDepth } from "../../text/json-scan.ts";
+import { LANGUAGES, LANGUAGES_OR_NONE, type Language, NO_LANGUAGE } from "../../text/languages.ts";
 import { isWholeNumber } from "../../text/whole-number.ts";
-import { COLUMN_TRAITS, COLUMN_TYPES } from "../column-traits.ts";
+import { COLUMN_TRAITS, COLUMN_TYPES, TEXT_TYPES } from "../column-traits.ts";
 import { constraintName, physicalNameOf, qualified, quoteIdentifier, quoteLiteral, requireColumnName } from "../identifiers.ts";
 import { parseTextArray, toRfc3339 } from "../postgres-text.ts";
 import type { ColumnInfo, ColumnSchema, ColumnType } from "../schema.ts";
@@ -19,7 +20,7 @@ import { jsonLimitStatement, MAX_JSON_DEPTH } from "./json-limits.ts";
 export const EMAIL_PATTERN = "^[^@[:space:]]+@[^@[:space:]]+$";
 export const EMAIL = /^[^@\s]+@[^@\s]+$/;
 
-const COLUMN_KEYS = new Set(["name", "type", "link", "vector", "notNull", "unique", "defaultValue", "comment", "id"]);
+const COLUMN_KEYS = new Set(["name", "type", "link", "vector", "notNull", "unique", "defaultValue", "comment", "language", "id"]);
 
 const MAX_COMMENT_LENGTH = 2_000;
 
@@ -68,6 +69,7 @@ export function requireColumn(table: string, given: unknown): ColumnSchema {
     ...(column.unique ? { unique: true } : {}),
     ...requireDefault(column, fail),
     ...requireComment(column.comment, fail),
+    ...requireLanguage(column, fail),
   };
 }
 
@@ -84,7 +86,22 @@ function requireComment(comment: unknown, fail: Fail): { comment?: string } {
   return { comment };
 }
 
-type Fail = (message: string) => never;
+const LANGUAGE_TYPES: readonly ColumnType[] = [...TEXT_TYPES, "multiple"];
+
+/** What the column says of its language: "none" and nothing at all leave it without one. */
+export function requireLanguage(
+  { type, language }: Pick<ColumnSchema, "type"> & { language?: unknown },
+  fail: Fail,
+): { language?: Language } {
+  if (language === undefined || language === null || language === NO_LANGUAGE) return {};
+  if (!LANGUAGE_TYPES.includes(type)) return fail(`language is for columns of type ${LANGUAGE_TYPES.join(", ")}; this one is ${type}.`);
+  const known = LANGUAGES.find((name) => name === language);
+  return known === undefined
+    ? fail(`language is ${inWords(language)}; expected one of ${LANGUAGES_OR_NONE.join(", ")}.`)
+    : { language: known };
+}
+
+export type Fail = (message: string) => never;
 
 function requireLinkTarget(link: unknown, fail: Fail): string {
   const table = (link as { table?: unknown } | null | undefined)?.table;

@@ -40,7 +40,7 @@ export function toTableInfos(document: BranchDocument): ReadonlyMap<string, Tabl
 
 /** As users gave it: neither ids nor physical names. */
 export function toColumnSchema(column: ColumnInfo | ColumnDocument): ColumnSchema {
-  const { name, type, link, vector, notNull, unique, defaultValue, comment } = column;
+  const { name, type, link, vector, notNull, unique, defaultValue, comment, language } = column;
   return {
     name,
     type,
@@ -50,6 +50,7 @@ export function toColumnSchema(column: ColumnInfo | ColumnDocument): ColumnSchem
     ...(unique ? { unique } : {}),
     ...(defaultValue === undefined ? {} : { defaultValue }),
     ...(comment === undefined ? {} : { comment }),
+    ...(language === undefined ? {} : { language }),
   };
 }
 

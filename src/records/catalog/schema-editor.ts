@@ -4,6 +4,7 @@
  */
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { isUnderscored, type SystemNaming } from "../../filter/system-columns.ts";
+import type { LanguageOrNone } from "../../text/languages.ts";
 import type { Connection } from "../engine/engine.ts";
 import {
   type ConstraintKind,
@@ -15,7 +16,7 @@ import {
   requireTableName,
 } from "../identifiers.ts";
 import type { ColumnSchema } from "../schema.ts";
-import { columnDefinition, requireColumn, sameDefinition } from "./column-types.ts";
+import { columnDefinition, type Fail, requireColumn, requireLanguage, sameDefinition } from "./column-types.ts";
 import { type BranchDocument, type ColumnDocument, namingOf, type TableDocument, toColumnSchema } from "./document.ts";
 import { bareTableStatement, columnStatements, FEED_TABLE, primaryKeyStatement, tableGuardStatements } from "./table-ddl.ts";
 
@@ -146,6 +147,16 @@ export class SchemaEditor {
     this.#replaceTable({ ...table, columns: table.columns.map((other) => (other === column ? { ...column, name: to } : other)) });
   }
 
+  /** @param language "none": without one. */
+  async setLanguage(tableName: string, name: string, language: LanguageOrNone): Promise<void> {
+    const table = this.#requireTable(tableName);
+    const column = requireColumnOf(table, name);
+    this.#replaceTable({
+      ...table,
+      columns: table.columns.map((other) => (other === column ? inLanguage(tableName, column, language) : other)),
+    });
+  }
+
   async dropColumn(tableName: string, name: string): Promise<void> {
     const table = this.#requireTable(tableName);
     const column = requireColumnOf(table, name);
@@ -157,7 +168,7 @@ export class SchemaEditor {
 
   /**
    * Gives the table exactly these columns, in this order: drops, then adds. An existing column must stay the
-   * same, except for its place.
+   * same, except for its place and the language of its texts.
    */
   async setColumns(tableName: string, given: readonly ColumnSchema[]): Promise<void> {
     const table = this.#requireTable(tableName);
@@ -179,7 +190,11 @@ export class SchemaEditor {
       if (!table.columns.some((other) => other.name === column.name)) await this.addColumn(tableName, column);
     }
     const now = this.#requireTable(tableName);
-    this.#replaceTable({ ...now, columns: wanted.map((column) => requireColumnOf(now, column.name)) });
+    const languages = new Map(given.map(({ name, language }) => [name, language]));
+    this.#replaceTable({
+      ...now,
+      columns: wanted.map(({ name }) => inLanguage(tableName, requireColumnOf(now, name), languages.get(name))),
+    });
   }
 
   /** What answers and SQL call the columns that every table has. */
@@ -276,6 +291,15 @@ export class SchemaEditor {
   async #runAll(statements: readonly string[]): Promise<void> {
     for (const statement of statements) await this.#run(statement);
   }
+}
+
+/** The column with texts of another language; undefined or null: as it is. */
+function inLanguage(table: string, { language: before, ...column }: ColumnDocument, language: unknown): ColumnDocument {
+  if (language === undefined || language === null) return before === undefined ? column : { ...column, language: before };
+  const fail: Fail = (message) => {
+    throw new LodestoneError("INVALID", `Column "${column.name}" of table "${table}": ${message}`);
+  };
+  return { ...column, ...requireLanguage({ type: column.type, language }, fail) };
 }
 
 function requireColumnOf(table: TableDocument, name: string): ColumnDocument {

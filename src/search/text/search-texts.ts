@@ -11,10 +11,11 @@ import { parseFilter } from "../../filter/parse.ts";
 import { type BestRow, BestRows } from "../../full-text/best-rows.ts";
 import type { HalfScore } from "../../full-text/hybrid.ts";
 import { hasPhrase, type Phrase, rarestTerms } from "../../full-text/query.ts";
-import { loadStemmer } from "../../full-text/stemmers.ts";
+import { loadStemmers } from "../../full-text/stemmers.ts";
 import type { Stemmer, Term } from "../../full-text/terms.ts";
 import type { TextView } from "../../full-text/text-index.ts";
 import { documentsWith, scoreTexts, type TextContribution, type TextTarget } from "../../full-text/text-scores.ts";
+import type { Language } from "../../text/languages.ts";
 import { Slices } from "../../threads/event-loop.ts";
 import type { FollowedSchema } from "../followed-schema.ts";
 import { RESULT_BYTES } from "../search-messages.ts";
@@ -25,7 +26,7 @@ import { searchBothHalves, type VectorHalf } from "./vector-half.ts";
 
 export interface TextTableJob {
   readonly tableId: number;
-  readonly targets: readonly { readonly columnId: number; readonly weight: number }[];
+  readonly targets: readonly { readonly columnId: number; readonly weight: number; readonly language?: Language | undefined }[];
   readonly filter: unknown;
   readonly boosters: readonly Booster[];
   /** What messages put before the names of members: "" or `tables[0].`. */
@@ -39,8 +40,6 @@ export interface TextJob {
   readonly terms: readonly Term[] | undefined;
   readonly required: readonly Phrase[];
   readonly excluded: readonly Phrase[];
-  /** Of the stems of the terms. */
-  readonly language: string | undefined;
   /** How many of the best of each table. */
   readonly size: number;
   /** With words and a vector in one search; of one table. */
@@ -101,8 +100,8 @@ export async function searchTexts(
   tableNamed: (name: string) => SearchTable,
   maxUnits = MAX_UNITS,
 ): Promise<TextTableAnswer[] | undefined> {
-  const stemmer = job.language === undefined ? undefined : await loadStemmer(job.language);
-  const begun = await beginAll(job.tables, schemaNow, tableNamed);
+  const stemmers = await loadStemmers(job.tables.flatMap(({ targets }) => targets.map(({ language }) => language)));
+  const begun = await beginAll(job.tables, stemmers, schemaNow, tableNamed);
   if (begun === undefined) return undefined;
   const slices = new Slices();
   let units = 0;
@@ -120,8 +119,8 @@ export async function searchTexts(
   let bytes = 0;
   for (const table of begun) {
     const found = await (job.vector === undefined
-      ? finish(searchTable(table, job, stemmer))
-      : searchBoth(table, job, job.vector, stemmer, finish, () => slices.rest()));
+      ? finish(searchTable(table, job))
+      : searchBoth(table, job, job.vector, finish, () => slices.rest()));
     if (found === undefined) return undefined;
     const answer = job.minScore === undefined ? found : atLeast(job.minScore, found);
     for (const id of answer.ids) bytes += id.length + RESULT_BYTES;
@@ -146,7 +145,6 @@ async function searchBoth(
   table: Begun,
   job: TextJob,
   half: VectorHalf,
-  stemmer: Stemmer | undefined,
   finish: <Result>(work: Generator<number, Result, undefined>) => Promise<Result>,
   rest: () => Promise<void>,
 ): Promise<TextTableAnswer | undefined> {
@@ -155,7 +153,7 @@ async function searchBoth(
   if (column === undefined || !data.columns.has(column)) return undefined;
   const columns = targets.map((target) => target.column);
   const terms = rarestTerms(job.terms ?? [], view, columns);
-  const { documents, scores: byDocument } = await finish(scoreTexts(view, targets, terms, { records, stemmer }));
+  const { documents, scores: byDocument } = await finish(scoreTexts(view, targets, terms, { records }));
   const mask = await finish(havingPhrases(table, job, columns));
   const rows = new Uint32Array(documents.length);
   const scores = new Float64Array(documents.length);
@@ -174,7 +172,7 @@ async function searchBoth(
     documentOf.set(row, documents[i]!);
   });
   const explained = new Map(hits.map(({ row }): [number, TextContribution[]] => [documentOf.get(row) ?? -1, []]));
-  await finish(scoreTexts(view, targets, terms, { records, stemmer, explained }));
+  await finish(scoreTexts(view, targets, terms, { records, explained }));
   const explanations = hits.map(({ row, vector, text, boost }): TextExplanation => {
     const words = explained.get(documentOf.get(row) ?? -1) ?? [];
     return { ...(vector && { vector }), ...(text && { text: { ...text, words } }), boost };
@@ -200,6 +198,7 @@ function* havingPhrases(table: Begun, job: TextJob, columns: readonly string[]):
 /** Waits until the words of all tables are those of the records, then takes all at once. */
 async function beginAll(
   jobs: readonly TextTableJob[],
+  stemmers: ReadonlyMap<Language | undefined, Stemmer>,
   schemaNow: () => FollowedSchema,
   tableNamed: (name: string) => SearchTable,
 ): Promise<Begun[] | undefined> {
@@ -219,10 +218,10 @@ async function beginAll(
     if (table === undefined || data?.texts === undefined) return undefined;
     const names = new Map([...table.columns.values()].map(({ id, name }) => [id, name]));
     const targets: TextTarget[] = [];
-    for (const { columnId, weight } of job.targets) {
+    for (const { columnId, weight, language } of job.targets) {
       const column = names.get(columnId);
       if (column === undefined || !data.texts.has(column)) return undefined;
-      targets.push({ column, weight });
+      targets.push({ column, weight, stemmer: stemmers.get(language) });
     }
     const tables = { table: tableNamed };
     begun.push({
@@ -243,7 +242,7 @@ async function beginAll(
 
 const tableOf = ({ tableId }: TextTableJob, schema: FollowedSchema) => [...schema.values()].find(({ id }) => id === tableId);
 
-function* searchTable(table: Begun, job: TextJob, stemmer: Stemmer | undefined): Generator<number, TextTableAnswer, undefined> {
+function* searchTable(table: Begun, job: TextJob): Generator<number, TextTableAnswer, undefined> {
   const { data, targets, view, records, releases, mask, boosts } = table;
   const best = new BestRows(job.size, {
     isBefore: (a, b) => data.rows.isBefore(a, b),
@@ -260,7 +259,7 @@ function* searchTable(table: Begun, job: TextJob, stemmer: Stemmer | undefined):
   }
   const columns = targets.map(({ column }) => column);
   const terms = rarestTerms(job.terms, view, columns);
-  const { documents, scores } = yield* scoreTexts(view, targets, terms, { records, stemmer });
+  const { documents, scores } = yield* scoreTexts(view, targets, terms, { records });
   const phrases = yield* phrasesOf(table, job, columns);
   for (let i = 0; i < documents.length; i++) {
     const document = documents[i]!;
@@ -274,7 +273,7 @@ function* searchTable(table: Begun, job: TextJob, stemmer: Stemmer | undefined):
   const answer = answerOf(data, totalCount, hits);
   if (!job.explain) return answer;
   const explained = new Map<number, TextContribution[]>(hits.map(({ document }) => [document, []]));
-  yield* scoreTexts(view, targets, terms, { records, stemmer, explained });
+  yield* scoreTexts(view, targets, terms, { records, explained });
   const explanations = hits.map(({ document, row }): TextExplanation => {
     return { text: { score: scores[document]!, words: explained.get(document)! }, boost: boosts?.[row] ?? 0 };
   });

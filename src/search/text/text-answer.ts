@@ -2,12 +2,13 @@
 import type { AnswerBudget } from "../../budget/memory-budget.ts";
 import type { SystemNaming } from "../../filter/system-columns.ts";
 import { highlight } from "../../full-text/highlight.ts";
+import { loadStemmers } from "../../full-text/stemmers.ts";
 import { TermMatcher } from "../../full-text/terms.ts";
 import { requireTable } from "../../records/catalog/branch-rows.ts";
 import { recordIdOf, withMetadata } from "../../records/data/values/record-metadata.ts";
 import type { RecordStore } from "../../records/record-store.ts";
 import type { AnswerOptions, JsonObject } from "../../records/requests.ts";
-import type { BranchRef } from "../../records/schema.ts";
+import type { BranchRef, ColumnInfo } from "../../records/schema.ts";
 import { SLICE_UNITS, Slices } from "../../threads/event-loop.ts";
 import type { SearchStore } from "../search-store.ts";
 import type { ReadTables } from "./found-text.ts";
@@ -18,6 +19,7 @@ import {
   readScope,
   readTables,
   readTextQuery,
+  searchedLanguage,
   type TablePlan,
   type TextPlan,
   type TextQuery,
@@ -62,7 +64,7 @@ interface Hit {
 
 async function search(context: TextSearchContext, request: TextQuery, tables: ReadTables): Promise<TextSearchResponse> {
   const { records, ref, signal, budget, options = {} } = context;
-  const plan = await readTextQuery(request);
+  const plan = readTextQuery(request);
   const found = await context.search.textSearch(ref, plan, tables, { ...(signal && { signal }), ...(budget && { budget }) });
   const hits: Hit[] = [];
   let totalCount = 0;
@@ -78,7 +80,7 @@ async function search(context: TextSearchContext, request: TextQuery, tables: Re
   const position = found[0]?.plan.vector === undefined || found[0].position === undefined ? {} : { position: found[0].position };
   if (page.length === 0) return { totalCount, records: [], ...position };
   const slices = new Slices(SLICE_UNITS, budget?.caller);
-  const matcher = new TermMatcher(plan.terms ?? [], plan.stemmer);
+  const matcherOf = await matchers(plan, new Set(page.map((hit) => hit.tablePlan)));
   const { systemNaming } = await records.branch(ref);
   const complete = new Map<Hit, JsonObject>();
   for (const tablePlan of new Set(page.map((hit) => hit.tablePlan))) {
@@ -93,10 +95,20 @@ async function search(context: TextSearchContext, request: TextQuery, tables: Re
     for (const hit of own) {
       const record = byId.get(hit.id);
       // Deleted since then.
-      if (record !== undefined) complete.set(hit, await withFound(record, hit, plan, systemNaming, matcher, slices));
+      if (record !== undefined) complete.set(hit, await withFound(record, hit, plan, systemNaming, matcherOf, slices));
     }
   }
   return { totalCount, records: page.map((hit) => complete.get(hit)).filter((record) => record !== undefined), ...position };
+}
+
+type MatcherOf = (column: ColumnInfo) => TermMatcher;
+
+/** What marks the words of a column: one for each language. */
+async function matchers(plan: TextPlan, tables: ReadonlySet<TablePlan>): Promise<MatcherOf> {
+  const languages = new Set([...tables].flatMap(({ targets }) => targets.map(({ column }) => searchedLanguage(plan, column))));
+  const stemmers = await loadStemmers(languages);
+  const made = new Map([...languages].map((language) => [language, new TermMatcher(plan.terms ?? [], stemmers.get(language))]));
+  return (column) => made.get(searchedLanguage(plan, column))!;
 }
 
 async function withFound(
@@ -104,10 +116,10 @@ async function withFound(
   { tablePlan, score, explanation }: Hit,
   plan: TextPlan,
   naming: SystemNaming,
-  matcher: TermMatcher,
+  matcherOf: MatcherOf,
   slices: Slices,
 ): Promise<JsonObject> {
-  const marked = plan.highlight && plan.terms !== undefined ? await highlights(record, tablePlan, plan, matcher, slices) : {};
+  const marked = plan.highlight && plan.terms !== undefined ? await highlights(record, tablePlan, plan, matcherOf, slices) : {};
   return withMetadata(record, naming, {
     table: tablePlan.table.name,
     score,
@@ -120,7 +132,7 @@ async function highlights(
   record: JsonObject,
   tablePlan: TablePlan,
   plan: TextPlan,
-  matcher: TermMatcher,
+  matcherOf: MatcherOf,
   slices: Slices,
 ): Promise<JsonObject> {
   const marked: [string, string[]][] = [];
@@ -132,6 +144,7 @@ async function highlights(
     if (column.type === "json" && value !== undefined && value !== null && typeof value !== "string")
       value = readableJson(JSON.stringify(value));
     const fragments: string[] = [];
+    const matcher = matcherOf(column);
     for (const text of Array.isArray(value) ? value : [value]) {
       if (typeof text === "string") fragments.push(...(await highlight(text, matcher, plan.encodeHtml, slices)));
     }

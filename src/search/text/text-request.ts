@@ -9,14 +9,14 @@ import { parseTimestamp } from "../../filter/datetime.ts";
 import { rootPlace } from "../../filter/fault.ts";
 import type { Fusion } from "../../full-text/fusion.ts";
 import { parseQuery, queryTerms, type Syntax } from "../../full-text/query.ts";
-import { type Language, loadStemmer } from "../../full-text/stemmers.ts";
-import type { Stemmer, Term } from "../../full-text/terms.ts";
+import type { Term } from "../../full-text/terms.ts";
 import { NUMBER_TYPES, PLAIN_TYPES } from "../../records/column-traits.ts";
 import { resolveColumn } from "../../records/data/sql-parts/column-reference.ts";
 import { toColumnValue } from "../../records/data/values/column-value.ts";
 import { notExpected, parseDurationMs, withoutNulls } from "../../records/data/values/request-parts.ts";
 import type { JsonValue } from "../../records/requests.ts";
 import type { BranchInfo, ColumnInfo, ColumnType, TableInfo } from "../../records/schema.ts";
+import { type Language, type LanguageOrNone, NO_LANGUAGE } from "../../text/languages.ts";
 import { checkSearch } from "../request-check.ts";
 import type { SimilarityFunction } from "../search-store.ts";
 import type { Booster, Modifier } from "./boosts.ts";
@@ -33,8 +33,8 @@ export interface TextQuery {
   prefix?: "phrase" | "disabled";
   /** "websearch": "phrases" and -words. Default "words": a query is words and nothing else. */
   syntax?: Syntax;
-  /** Words with the same stem match as well. */
-  language?: Language;
+  /** Words with the same stem match as well. Default: for each column its own. "none": none. */
+  language?: LanguageOrNone;
   highlight?: { enabled?: boolean; encodeHTML?: boolean };
   /** Default size 25, at most 200; offset at most 800. */
   page?: { size?: number; offset?: number };
@@ -66,7 +66,8 @@ export interface BranchSearchRequest extends TextQuery {
 
 export interface TextPlan {
   readonly terms: readonly Term[] | undefined;
-  readonly stemmer: Stemmer | undefined;
+  /** In place of those of the columns. */
+  readonly language: LanguageOrNone | undefined;
   readonly job: Omit<TextJob, "tables" | "maxBytes">;
   readonly highlight: boolean;
   readonly encodeHtml: boolean;
@@ -97,7 +98,7 @@ const BOOSTERS = ["valueBooster", "numericBooster", "dateBooster"] as const;
 const ALL_OTHERS = "*";
 
 /** @throws {LodestoneError} INVALID. */
-export async function readTextQuery(request: TextQuery): Promise<TextPlan> {
+export function readTextQuery(request: TextQuery): TextPlan {
   const {
     query = "",
     fuzziness = 1,
@@ -112,19 +113,18 @@ export async function readTextQuery(request: TextQuery): Promise<TextPlan> {
   } = request;
   if (query.length > MAX_QUERY_LENGTH)
     throw new LodestoneError("INVALID", `query has ${query.length} characters; at most ${MAX_QUERY_LENGTH} are allowed.`);
-  const stemmer = language === undefined ? undefined : await loadStemmer(language);
   const parsed = parseQuery(query, syntax);
   const phrases = parsed.required.length + parsed.excluded.length;
   if (phrases > MAX_PHRASES)
     throw new LodestoneError("INVALID", `query has ${phrases} phrases and -words; at most ${MAX_PHRASES} are allowed.`);
-  const terms = query === "" ? undefined : queryTerms(parsed, { fuzziness, prefix: prefix === "phrase", stemmer });
+  const terms = query === "" ? undefined : queryTerms(parsed, { fuzziness, prefix: prefix === "phrase" });
   const size = page?.size ?? DEFAULT_FOUND;
   const offset = page?.offset ?? 0;
   const { required, excluded } = parsed;
   return {
     terms,
-    stemmer,
-    job: { terms, required, excluded, language, size: offset + size, minScore, explain },
+    language,
+    job: { terms, required, excluded, size: offset + size, minScore, explain },
     highlight: highlight?.enabled ?? true,
     encodeHtml: highlight?.encodeHTML ?? true,
     size,
@@ -132,6 +132,11 @@ export async function readTextQuery(request: TextQuery): Promise<TextPlan> {
     // As it has always been: a search sees what was written before it.
     consistency: consistency ?? "strong",
   };
+}
+
+/** What the words of a column are looked for in: the language that the search names, or the column's own. */
+export function searchedLanguage({ language }: Pick<TextPlan, "language">, column: ColumnInfo): Language | undefined {
+  return language === NO_LANGUAGE ? undefined : (language ?? column.language);
 }
 
 export function readTables(branch: BranchInfo, tables: BranchSearchRequest["tables"]): TablePlan[] {

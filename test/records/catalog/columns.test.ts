@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Catalog } from "../../../src/records/catalog/catalog.ts";
+import { toBranchSchema } from "../../../src/records/catalog/document.ts";
 import type { ColumnSchema } from "../../../src/records/schema.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
 import { CatalogSuite } from "./catalog-suite.ts";
@@ -44,6 +45,57 @@ describeOnBothEngines("The catalog", (fixture) => {
       expect(await suite.names(ref)).toEqual([["t", []]]);
       await suite.sql(ref, "DELETE FROM t");
       if (column.defaultValue === undefined || column.unique) await suite.catalog.change(ref, (editor) => editor.addColumn("t", column));
+    });
+
+    test("keep the language of their texts, in copies of the branch as well, until they are given another one", async () => {
+      const ref = await suite.newBranch();
+      const columns: ColumnSchema[] = [
+        { name: "body", type: "text", language: "english" },
+        { name: "tags", type: "multiple" },
+      ];
+      await suite.catalog.change(ref, (editor) => editor.createTable("t", columns));
+      const shown = async (at = ref) => toBranchSchema(await suite.catalog.branch(at)).tables[0]!.columns;
+      expect(await shown()).toEqual(columns);
+      const copy = suite.newRef();
+      await suite.catalog.createBranch(copy, { from: ref.branch });
+      expect(await shown(copy)).toEqual(columns);
+      await suite.catalog.change(ref, (editor) => editor.setLanguage("t", "tags", "german"));
+      // A client that knows nothing of languages leaves them as they are.
+      const plain = columns.map(({ name, type }) => ({ name, type }));
+      await suite.catalog.change(ref, (editor) => editor.setColumns("t", plain));
+      expect((await shown()).map(({ language }) => language)).toEqual(["english", "german"]);
+      await suite.catalog.change(ref, (editor) =>
+        editor.setColumns("t", [
+          { name: "tags", type: "multiple", language: "none" as never },
+          { name: "body", type: "text", language: "french" },
+        ]),
+      );
+      expect(await shown()).toEqual([
+        { name: "tags", type: "multiple" },
+        { name: "body", type: "text", language: "french" },
+      ]);
+      expect((await shown(copy)).map(({ language }) => language)).toEqual(["english", undefined]);
+    });
+
+    test.each<[string, object, RegExp]>([
+      [
+        "unknown",
+        { name: "c", type: "text", language: "klingon" },
+        /Column "c".*language is "klingon"; expected one of arabic, .*, none\./,
+      ],
+      [
+        "of numbers",
+        { name: "c", type: "int", language: "english" },
+        /language is for columns of type string, text, email, multiple; this one is int/,
+      ],
+    ])("refuse a language that is %s", async (_, column, message) => {
+      const ref = await suite.newBranch();
+      await suite.catalog.change(ref, (editor) => editor.createTable("t", [{ name: "n", type: "int" }]));
+      const refused = { code: "INVALID", message: expect.stringMatching(message) };
+      await expect(suite.catalog.change(ref, (editor) => editor.addColumn("t", column as ColumnSchema))).rejects.toMatchObject(refused);
+      await expect(suite.catalog.change(ref, (editor) => editor.setLanguage("t", "n", "english"))).rejects.toMatchObject({
+        message: expect.stringContaining('Column "n" of table "t": language is for columns of type'),
+      });
     });
 
     test("are renamed with their values and rules, and dropped with them", async () => {
