@@ -117,10 +117,7 @@ describeOnBothEngines("Schema operations", (fixture) => {
     ]);
     expect(recent.map(({ parentId }) => parentId)).toEqual([recent[1]?.id, recent[2]?.id, undefined]);
     for (const { checksum, parentId, operations } of recent) expect(checksum).toBe(checksumOf(parentId, operations));
-    expect((await store.list(ref, { limit: 10, before: recent[0]?.id ?? "" })).map(({ id }) => id)).toEqual([
-      recent[1]?.id,
-      recent[2]?.id,
-    ]);
+    expect((await store.list(ref, { limit: 10, before: recent[0]?.id ?? "" })).map(({ id }) => id)).toEqual([recent[1]?.id, recent[2]?.id]);
     expect((await store.list(ref, { limit: 10, since: recent[1]?.id ?? "" })).map(({ id }) => id)).toEqual([recent[0]?.id]);
 
     // The tenth change comes after the ninth.
