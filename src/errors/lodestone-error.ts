@@ -3,6 +3,11 @@
  * RangeError at the library's edge (`core`); everything else that a caller can act on is a LodestoneError with
  * a stable code. `http/status.ts` alone maps codes to statuses.
  */
+
+/**
+ * What programs compare. The library throws INVALID, NOT_FOUND, CONFLICT, UNAVAILABLE, OUT_OF_MEMORY and CORRUPT; the others are the
+ * service's.
+ */
 export type ErrorCode =
   /** The request is wrong: the message names the field and the fix. */
   | "INVALID"

@@ -7,8 +7,8 @@ import { startServer, type TestServer } from "../support/server.ts";
 
 describeWith("clients", "integrations", (modules) => {
   const require = createRequire(modules);
-  /** The packages are modules, with exports for `import`. */
-  const load = (name: string) => import(pathToFileURL(require.resolve(name)).href);
+  /** By its path in the folder of packages: what is exported for `import` alone cannot be resolved from here. */
+  const load = (path: string) => import(new URL(path, pathToFileURL(modules)).href);
   let server: TestServer;
   // biome-ignore lint/suspicious/noExplicitAny: the published client's types are for generated code
   let clientOf: (database: string) => any;
@@ -37,7 +37,7 @@ describeWith("clients", "integrations", (modules) => {
         { name: "author", type: "string" },
       ],
     });
-    const { XataVectorSearch } = await load("@langchain/community/vectorstores/xata");
+    const { XataVectorSearch } = await load("@langchain/community/dist/vectorstores/xata.js");
     /** A letter's share of the text, for three letters. */
     const embed = (text: string) => ["a", "b", "c"].map((letter) => text.split(letter).length - 1);
     const embeddings = { embedDocuments: async (texts: string[]) => texts.map(embed), embedQuery: async (text: string) => embed(text) };
@@ -89,7 +89,7 @@ describeWith("clients", "integrations", (modules) => {
       nextauth_users_sessions: [user, { name: "session", type: "link", link: { table: "nextauth_sessions" } }],
       nextauth_sessions: [...texts("sessionToken"), { name: "expires", type: "datetime" }, user],
     });
-    const { XataAdapter } = await load("@auth/xata-adapter");
+    const { XataAdapter } = await load("@auth/xata-adapter/index.js");
     const adapter = XataAdapter(clientOf("auth"));
     const ada = await adapter.createUser({ email: "ada@example.com", emailVerified: null, name: "Ada" });
     expect(await adapter.getUser(ada.id)).toMatchObject({ id: ada.id, name: "Ada" });
