@@ -32,7 +32,7 @@ describeWith("chromium", "the console", (executablePath) => {
     expect(await page.locator("tbody tr td").nth(3).innerText()).toBe("≤ 3 kB");
     // On disk, as the server says it; and whether searches see all changes.
     const { tables } = (await at.server.get("/db/demo:main/statistics")).body;
-    expect(await page.locator("tbody tr td").nth(4).innerText()).toBe(`${Math.ceil(tables[0].sizeBytes / 1024)} kB`);
+    expect(await page.locator("tbody tr td").nth(4).innerText()).toBe(`${Math.ceil(tables[0].sizeBytes / 1000)} kB`);
     expect(await page.locator(".search-state").innerText()).toMatch(/^148 vectors in .* of memory · no lag$/);
     await page.getByRole("button", { name: "Python" }).click();
     expect(await page.locator(".snippets pre").innerText()).toContain(`${at.server.url}/db/demo:main/tables/colors/vectorSearch`);
@@ -142,6 +142,24 @@ describeWith("chromium", "the console", (executablePath) => {
     await close();
   });
 
+  it("colours the map by another column without reading the vectors again", async () => {
+    const { page, close } = await at.open(COLORS);
+    await page.locator(".terms").waitFor();
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    await page.getByLabel("Colour", { exact: true }).selectOption("family");
+    const legend = page.getByRole("list", { name: "Colours" }).getByRole("listitem");
+    await legend.filter({ hasText: "blue" }).waitFor();
+    await page.getByLabel("Colour", { exact: true }).selectOption("dark");
+    await expect.poll(async () => (await legend.allInnerTexts()).toSorted()).toEqual(["false", "true"]);
+    await page.getByLabel("Colour", { exact: true }).selectOption("plain");
+    await expect.poll(() => legend.count()).toBe(0);
+    expect(asked.filter((path) => path.endsWith("/vectors"))).toEqual([]);
+    await page.locator(".map-frame").hover();
+    await page.getByText("found in this page").waitFor();
+    await close();
+  });
+
   const PATH = "/db/demo:main/tables/colors";
   const LAB = [32.902, 42.883, -47.149];
   const idsOf = ({ records }: { records: { id: string }[] }): string[] => records.map(({ id }) => id);
@@ -158,6 +176,7 @@ describeWith("chromium", "the console", (executablePath) => {
     const found = (await at.server.post(`${PATH}/search`, { query: "bleu", fuzziness: 1, page: { size: 10 }, explain: true })).body;
     await expect.poll(() => names(page)).toEqual(idsOf(found));
     expect(await page.locator(".results mark").first().innerText()).toBe("blue");
+    expect((await page.locator(".matches").first().boundingBox())!.width).toBeGreaterThan(200);
     // The first one is chosen: its words add up to its score.
     const { words } = found.records[0].xata.explain.text;
     expect(words.length).toBeGreaterThan(1);

@@ -110,20 +110,22 @@ export function QueryForm(props: QueryFormProps): JSX.Element {
         {isBoth && (
           <Select label="Combined by" value={method} options={METHODS} onChoose={(name) => onChange({ method: name as FusionMethod })} />
         )}
-        <TextField label="Results" fault={faults.size} inputMode="numeric" value={draft.size} onInput={(size) => onChange({ size })} />
         {isBoth && method === "rrf" && (
           <TextField label="k" fault={faults.k} inputMode="numeric" value={draft.k} onInput={(k) => onChange({ k })} />
         )}
       </div>
-      <TextField
-        label="Filter"
-        fault={faults.filterText}
-        hint="As the API takes it, in JSON; empty for all records."
-        class="code"
-        placeholder='{"family": "blue"}'
-        value={draft.filterText}
-        onInput={(filterText) => onChange({ filterText })}
-      />
+      <div class="filter-row">
+        <TextField
+          label="Filter"
+          fault={faults.filterText}
+          hint="In JSON, as the API takes it."
+          class="code"
+          placeholder='{"family": "blue"}'
+          value={draft.filterText}
+          onInput={(filterText) => onChange({ filterText })}
+        />
+        <TextField label="Results" fault={faults.size} inputMode="numeric" value={draft.size} onInput={(size) => onChange({ size })} />
+      </div>
       {faults.general !== undefined && <Fault>{faults.general}</Fault>}
       {waiting !== "" && (
         <p class="notice" role="status">

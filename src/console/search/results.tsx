@@ -30,7 +30,7 @@ interface ResultsProps {
 export function Results({ title, queryId, hits, fusion, said, colorOf, chosen, onChoose, onMoreLike }: ResultsProps): JSX.Element {
   const range = rangeOf(hits, fusion, queryId);
   return (
-    <section class="card results" aria-label="Results">
+    <section class={`card results ${fusion === undefined ? "" : "of-both"}`} aria-label="Results">
       <h2>{title}</h2>
       <p class="muted small">{said}</p>
       {fusion !== undefined && (

@@ -1,25 +1,26 @@
 /** The search of the current table: the query, the results, and the map if the table has vectors. */
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { messageOf, type Place } from "../api/client.ts";
+import { messageOf, type Place, tablePath } from "../api/client.ts";
 import type { Marks } from "../map/drawing.ts";
 import { type FoundRecord, idAt } from "../map/messages.ts";
 import { hexOf } from "../map/point-colors.ts";
 import type { Nearest } from "../map/vector-map.ts";
-import { Notice, Waiting } from "../parts/notice.tsx";
+import { CurrentTable } from "../parts/current-table.tsx";
+import { Notice } from "../parts/notice.tsx";
+import { useKept } from "../state/kept.ts";
 import { connection } from "../state/page-session.ts";
-import { route } from "../state/route.ts";
-import { currentTable, type TableSchema, tables } from "../state/server-content.ts";
+import type { TableSchema } from "../state/server-content.ts";
 import { type LoadedMap, MapPanel, nearestOther, pointedRecord, usePointed } from "./map-panel.tsx";
 import { type Faults, type QueryDraft, QueryForm } from "./query-form.tsx";
 import { Results, TermsPanel } from "./results.tsx";
 import { FieldFault, runSearch, type SearchAnswer, vectorOfRecord } from "./run-search.ts";
 
 export function SearchView(): JSX.Element {
-  const { place } = route.value;
-  const table = currentTable.value;
-  if (tables.value?.length === 0) return <Notice>This branch has no tables yet.</Notice>;
-  if (place === undefined || table === undefined) return <Waiting what="Reading the schema …" />;
+  return <CurrentTable view={searchOf} />;
+}
+
+function searchOf(place: Place, table: TableSchema): JSX.Element {
   if (!hasText(table) && !table.columns.some(({ type }) => type === "vector"))
     return <Notice>The table {table.name} has neither a column of vectors nor one of text, so there is nothing to search.</Notice>;
   return <TableSearch key={`${place.database}:${place.branch}/${table.name}`} place={place} table={table} />;
@@ -66,9 +67,11 @@ interface Compared {
 
 function TableSearch({ place, table }: { place: Place; table: TableSchema }): JSX.Element {
   const columns = table.columns.filter(({ type }) => type === "vector");
-  const [draft, setDraft] = useState<QueryDraft>(() => firstDraft(table));
+  // Of other columns it would be another search.
+  const kept = `${tablePath(place, table.name)} ${table.columns.map(({ name }) => name)}`;
+  const [draft, setDraft] = useKept(`query ${kept}`, () => firstDraft(table));
   const [faults, setFaults] = useState<Faults>({});
-  const [answer, setAnswer] = useState<SearchAnswer | undefined>(undefined);
+  const [answer, setAnswer] = useKept<SearchAnswer | undefined>(`found ${kept}`, () => undefined);
   const [isBusy, setBusy] = useState(false);
   const [waiting, setWaiting] = useState("");
   const [loaded, setLoaded] = useState<LoadedMap | undefined>(undefined);
@@ -76,10 +79,10 @@ function TableSearch({ place, table }: { place: Place; table: TableSchema }): JS
   const { pointed, hovered, setHovered } = usePointed();
   const [onMap, setOnMap] = useState<ReadonlyMap<string, FoundRecord>>(new Map());
   const [suggestions, setSuggestions] = useState<readonly string[]>([]);
-  const [chosen, setChosen] = useState<string | undefined>(undefined);
+  const [chosen, setChosen] = useKept<string | undefined>(`chosen ${kept}`, () => undefined);
   const [compared, setCompared] = useState<Compared | undefined>(undefined);
   const running = useRef<AbortController | undefined>(undefined);
-  const isBegun = useRef(false);
+  const isBegun = useRef(answer !== undefined || draft.words !== "");
   const dimension = columns.find(({ name }) => name === draft.column)?.vector?.dimension ?? 0;
 
   async function search(wanted: QueryDraft): Promise<void> {
