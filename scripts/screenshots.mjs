@@ -19,6 +19,7 @@ const PHONE = { width: 390, height: 844 };
 const VIEWS = [
   { name: "home", hash: "#/home", ready: ".snippets" },
   { name: "search", hash: "#/search/demo:main/colors", ready: ".terms" },
+  { name: "words", hash: "#/search/shop:main/items", ready: ".terms", prepare: searchWords, height: 1_240 },
   { name: "table", hash: "#/table/demo:main/colors", ready: ".grid-body .grid-row" },
   { name: "sql", hash: "#/sql/demo:main/colors", ready: ".cm-content", prepare: countFamilies },
   { name: "schema", hash: "#/schema/shop:main/items", ready: ".schema-panel .column-line" },
@@ -27,7 +28,7 @@ const VIEWS = [
 ];
 
 /** In docs/images. */
-const KEPT = ["home", "search", "table", "sql", "schema", "server", "reference"];
+const KEPT = ["home", "search", "words", "table", "sql", "schema", "server", "reference"];
 
 /** Tables with links, for the picture of a schema. */
 const SHOP = {
@@ -38,6 +39,7 @@ const SHOP = {
   ],
   items: [
     { name: "title", type: "string" },
+    { name: "story", type: "text" },
     { name: "price", type: "int" },
     { name: "maker", type: "link", link: { table: "makers" } },
     { name: "category", type: "link", link: { table: "categories" } },
@@ -49,6 +51,40 @@ const SHOP = {
     { name: "count", type: "int" },
   ],
 };
+
+/** Books, for a search by words and a vector. */
+const BOOKS = [
+  ["moby-dick", "Moby-Dick", "A captain hunts the white whale that took his leg, across every sea, and takes his crew down with him."],
+  ["treasure-island", "Treasure Island", "A boy finds the map of a buried treasure and sails for it with a crew of pirates."],
+  ["twenty-thousand-leagues", "Twenty Thousand Leagues", "A hunt for a sea monster ends aboard a ship that travels below the sea."],
+  ["robinson-crusoe", "Robinson Crusoe", "A sailor lives for years on an island alone, after a storm has broken his ship."],
+  ["the-time-machine", "The Time Machine", "A traveller builds a machine and sees what becomes of people in the far future."],
+  ["frankenstein", "Frankenstein", "A student makes a creature of dead parts, and is hunted by it to the ice of the north."],
+  ["dracula", "Dracula", "Letters and diaries tell of a count who comes to England by ship in search of new blood."],
+  ["the-sea-wolf", "The Sea-Wolf", "A man of letters is picked up at sea by a ship that hunts seals, and by its cruel captain."],
+  ["walden", "Walden", "Two years alone in a cabin by a pond, with beans, loons and a borrowed axe."],
+  ["gullivers-travels", "Gulliver’s Travels", "A ship’s surgeon is cast ashore among people who are small, large, learned, and horses."],
+  ["the-odyssey", "The Odyssey", "A captain needs ten years and all of his crew to come home across the sea from a war."],
+  ["around-the-world", "Around the World in Eighty Days", "By train, ship and elephant, for a bet, with a detective behind."],
+];
+
+/** A vector of a text without a model: words have directions by their letters, and texts are the sums of their words. */
+function vectorOf(text) {
+  const sum = new Array(384).fill(0);
+  for (const word of text.toLowerCase().match(/[a-z]{4,}/g)) {
+    const seed = [...word.slice(0, 5)].reduce((hash, letter) => (hash * 31 + letter.charCodeAt(0)) >>> 0, 7);
+    for (let j = 0; j < sum.length; j++) sum[j] += Math.sin((j + 1) * (seed % 9973));
+  }
+  return sum;
+}
+
+/** The first result says what each word and the vector gave; one word is misspelt. */
+async function searchWords(page) {
+  await page.getByLabel("Record", { exact: true }).fill("moby-dick");
+  await page.getByLabel("Words", { exact: true }).fill("captan ship sea");
+  await page.getByRole("button", { name: "Search", exact: true }).click();
+  await page.locator(".why").waitFor();
+}
 
 /** The plots have lines only where something was asked for. */
 async function searchForAWhile(page) {
@@ -84,6 +120,8 @@ const browser = await launchChromium(FINDERS.chromium());
 try {
   await server.put("/db/shop:main");
   for (const [table, columns] of Object.entries(SHOP)) await server.put(`/db/shop:main/tables/${table}`, { columns });
+  for (const [id, title, story] of BOOKS)
+    await server.put(`/db/shop:main/tables/items/data/${id}`, { title, story, price: 9 + (id.length % 7), look: vectorOf(story) });
   for (const colorScheme of ["light", "dark"]) {
     for (const [suffix, viewport] of isForReview
       ? [
@@ -92,7 +130,10 @@ try {
         ]
       : [["", WIDE]]) {
       const page = await browser.newPage({ viewport, colorScheme, deviceScaleFactor: isForReview ? 1 : 1.5 });
-      for (const { name, hash, ready, prepare } of VIEWS.filter((view) => isForReview || KEPT.includes(view.name))) {
+      for (const { name, hash, ready, prepare, height = viewport.height } of VIEWS.filter(
+        (view) => isForReview || KEPT.includes(view.name),
+      )) {
+        await page.setViewportSize({ width: viewport.width, height });
         await page.goto(`${server.url}/console${hash}`);
         await page.waitForSelector(ready);
         await prepare?.(page);

@@ -17,8 +17,10 @@ import { TextField } from "./parts/form.tsx";
 import { Icon, type IconName, Mark } from "./parts/icons.tsx";
 import { Fault, Waiting } from "./parts/notice.tsx";
 import { SearchView } from "./search/search-view.tsx";
+import { dropFault, followDrops } from "./state/dropped-file.ts";
+import { forgetKept } from "./state/kept.ts";
 import { access, connection, key, needsKey, setKey } from "./state/page-session.ts";
-import { go, hrefOf, route, type View } from "./state/route.ts";
+import { go, goInstead, hrefOf, route, type View } from "./state/route.ts";
 import {
   catalogFault,
   databases,
@@ -32,10 +34,10 @@ import {
 import { currentTheme, followPreference, toggleTheme } from "./state/theme.ts";
 import { TableView } from "./table/table-view.tsx";
 
-const SqlView = lazyView(async () => (await import("./sql/sql-view.tsx")).SqlView);
-const SchemaView = lazyView(async () => (await import("./schema/schema-view.tsx")).SchemaView);
-const ServerView = lazyView(async () => (await import("./server/server-view.tsx")).ServerView);
-const ReferenceView = lazyView(async () => (await import("./reference/reference-view.tsx")).ReferenceView);
+const SqlView = lazyView(() => import("./sql/sql-view.tsx"), "SqlView");
+const SchemaView = lazyView(() => import("./schema/schema-view.tsx"), "SchemaView");
+const ServerView = lazyView(() => import("./server/server-view.tsx"), "ServerView");
+const ReferenceView = lazyView(() => import("./reference/reference-view.tsx"), "ReferenceView");
 
 interface Page {
   readonly view: View;
@@ -100,6 +102,11 @@ function App(): JSX.Element {
             The server does not answer. What you have typed stays; the console continues when the server is back.
           </p>
         )}
+        {dropFault.value !== "" && (
+          <p class="notice strip" role="alert">
+            {dropFault.value}
+          </p>
+        )}
         <main id="main" tabIndex={-1} class={`view view-${page.view}`}>
           {needsKey.value ? <KeyPrompt /> : <Content page={page} />}
         </main>
@@ -154,7 +161,7 @@ async function enter(): Promise<void> {
     await loadDatabases();
     const { view, place } = route.value;
     const first = firstPlace();
-    if (view !== "home" && place === undefined && first !== undefined) go(view, first);
+    if (view !== "home" && place === undefined && first !== undefined) goInstead(view, first);
   } catch (error) {
     // A user who is in already keeps what is in view; the strip says that the server is away.
     if (access.value === undefined) catalogFault.value = messageOf(error);
@@ -162,6 +169,7 @@ async function enter(): Promise<void> {
 }
 
 function leave(): void {
+  forgetKept();
   setKey("", false);
   access.value = undefined;
   needsKey.value = true;
@@ -265,4 +273,5 @@ function KeyPrompt(): JSX.Element {
 }
 
 followPreference();
+followDrops();
 render(<App />, document.getElementById("app") as HTMLElement);

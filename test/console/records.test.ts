@@ -150,6 +150,7 @@ describeWith("chromium", "tables in the console", (executablePath) => {
     await page.getByLabel("Select item-0000").check();
     await page.getByLabel("Select item-0002").check();
     await page.getByRole("button", { name: "Delete 2" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
     await page.getByText("deleted 2 records").waitFor();
     expect((await at.server.get(`${DATA}/item-0000`)).status).toBe(404);
     await page.getByRole("button", { name: "Undo" }).click();
@@ -185,6 +186,17 @@ describeWith("chromium", "tables in the console", (executablePath) => {
     await page.getByRole("button", { name: "price" }).click();
     await page.getByRole("img", { name: "price: 3 values from 0 to 1" }).waitFor();
     await expectAccessible();
+    // All of an answer is plotted.
+    await editor.fill("SELECT n FROM generate_series(1, 500) AS n");
+    await page.getByLabel("Parameters").fill("");
+    await editor.press("Control+Enter");
+    await page.getByText("500 rows in").waitFor();
+    await page.getByRole("button", { name: "n", exact: true }).click();
+    await page.getByRole("img", { name: "n: 500 values from 1 to 500" }).waitFor();
+    await editor.fill('SELECT "id" FROM "items" WHERE "price" < $1');
+    await page.getByLabel("Parameters").fill("[2]");
+    await editor.press("Control+Enter");
+    await page.getByText("3 rows in").waitFor();
     await page.reload();
     await expect.poll(() => editor.innerText()).toContain('WHERE "price" < $1');
     await close();

@@ -32,7 +32,7 @@ describeWith("chromium", "the console", (executablePath) => {
     expect(await page.locator("tbody tr td").nth(3).innerText()).toBe("≤ 3 kB");
     // On disk, as the server says it; and whether searches see all changes.
     const { tables } = (await at.server.get("/db/demo:main/statistics")).body;
-    expect(await page.locator("tbody tr td").nth(4).innerText()).toBe(`${Math.ceil(tables[0].sizeBytes / 1024)} kB`);
+    expect(await page.locator("tbody tr td").nth(4).innerText()).toBe(`${Math.ceil(tables[0].sizeBytes / 1000)} kB`);
     expect(await page.locator(".search-state").innerText()).toMatch(/^148 vectors in .* of memory · no lag$/);
     await page.getByRole("button", { name: "Python" }).click();
     expect(await page.locator(".snippets pre").innerText()).toContain(`${at.server.url}/db/demo:main/tables/colors/vectorSearch`);
@@ -142,35 +142,126 @@ describeWith("chromium", "the console", (executablePath) => {
     await close();
   });
 
-  it("finds by words, and fuses both rankings, showing what each contributed", async () => {
+  it("colours the map by another column without reading the vectors again", async () => {
+    const { page, close } = await at.open(COLORS);
+    await page.locator(".terms").waitFor();
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    await page.getByLabel("Colour", { exact: true }).selectOption("family");
+    const legend = page.getByRole("list", { name: "Colours" }).getByRole("listitem");
+    await legend.filter({ hasText: "blue" }).waitFor();
+    await page.getByLabel("Colour", { exact: true }).selectOption("dark");
+    await expect.poll(async () => (await legend.allInnerTexts()).toSorted()).toEqual(["false", "true"]);
+    await page.getByLabel("Colour", { exact: true }).selectOption("plain");
+    await expect.poll(() => legend.count()).toBe(0);
+    expect(asked.filter((path) => path.endsWith("/vectors"))).toEqual([]);
+    await page.locator(".map-frame").hover();
+    await page.getByText("found in this page").waitFor();
+    await close();
+  });
+
+  const PATH = "/db/demo:main/tables/colors";
+  const LAB = [32.902, 42.883, -47.149];
+  const idsOf = ({ records }: { records: { id: string }[] }): string[] => records.map(({ id }) => id);
+
+  it("finds by words, misspelt ones, too, marks them, and says what each gave in each column", async () => {
     const { page, expectAccessible, close } = await at.open(COLORS);
     await page.locator(".terms").waitFor();
     const search = page.getByRole("button", { name: "Search", exact: true });
-    await page.getByRole("button", { name: "Words" }).click();
+    await page.getByRole("button", { name: "Words only" }).click();
     await search.click();
     await page.locator(".fault").filter({ hasText: "Which words?" }).waitFor();
-    await page.getByLabel("Words", { exact: true }).fill("blue");
+    await page.getByLabel("Words", { exact: true }).fill("bleu");
     await search.click();
-    const path = "/db/demo:main/tables/colors";
-    const asked = { query: "blue", highlight: { enabled: false }, page: { size: 200 } };
-    const byWords: string[] = (await at.server.post(`${path}/search`, asked)).body.records.map(({ id }: { id: string }) => id);
-    expect(byWords.length).toBeGreaterThan(10);
-    await expect.poll(() => names(page)).toEqual(byWords.slice(0, 10));
-    await page.getByRole("button", { name: "More like a record" }).click();
-    await page.getByLabel("And words").fill("blue");
-    await search.click();
-    const queryVector = (await at.server.get(`${path}/data/rebeccapurple`)).body.lab;
-    const nearest = await at.server.post(`${path}/vectorSearch`, { column: "lab", queryVector, similarityFunction: "l2", size: 100 });
-    const byNearness: string[] = nearest.body.results.map(({ id }: { id: string }) => id);
-    const part = (ids: readonly string[], id: string): number => (ids.includes(id) ? 1 / (61 + ids.indexOf(id)) : 0);
-    const score = (id: string): number => part(byNearness, id) + part(byWords, id);
-    const fused = [...new Set([...byNearness, ...byWords])].toSorted((a, b) => score(b) - score(a) || (a < b ? -1 : 1)).slice(0, 10);
-    expect(fused).not.toEqual(byNearness.slice(0, 10));
-    await expect.poll(() => names(page)).toEqual(fused);
-    const said = await page.locator(".results .parts").first().innerText();
-    expect(said).toContain(`nearness: place ${byNearness.indexOf(fused[0] as string) + 1},`);
-    expect(said).toContain(`words: place ${byWords.indexOf(fused[0] as string) + 1},`);
+    const found = (await at.server.post(`${PATH}/search`, { query: "bleu", fuzziness: 1, page: { size: 10 }, explain: true })).body;
+    await expect.poll(() => names(page)).toEqual(idsOf(found));
+    expect(await page.locator(".results mark").first().innerText()).toBe("blue");
+    expect((await page.locator(".matches").first().boundingBox())!.width).toBeGreaterThan(200);
+    // The first one is chosen: its words add up to its score.
+    const { words } = found.records[0].xata.explain.text;
+    expect(words.length).toBeGreaterThan(1);
+    const lines = await page.locator(".why tr").allInnerTexts();
+    expect(lines).toHaveLength(words.length);
+    for (const [i, { column, documentFrequency }] of words.entries())
+      expect(lines[i]).toMatch(new RegExp(`bleu.*in ${column}.*${documentFrequency} records`, "s"));
+    const scores = await page.locator(".why td.number").allInnerTexts();
+    expect(scores.reduce((sum, score) => sum + Number(score), 0)).toBeCloseTo(found.records[0].xata.score, 3);
     await expectAccessible();
+    // Another result explains itself when it is chosen.
+    await page.locator(".result-name").nth(1).click();
+    await expect.poll(() => page.locator(".results li").nth(1).locator(".why").count()).toBe(1);
+    expect(await page.locator(".why").count()).toBe(1);
+    // Taken as they are typed: nothing.
+    await page.getByLabel("Words match").selectOption("as typed");
+    await page.getByText("Nothing was found.").waitFor();
+    await close();
+  });
+
+  it("searches words and a vector at once, as the server does, and shows what each half contributed", async () => {
+    const { page, expectAccessible, close } = await at.open(COLORS);
+    await page.locator(".terms").waitFor();
+    await page.getByLabel("Words", { exact: true }).fill("blue");
+    await page.getByRole("button", { name: "Search", exact: true }).click();
+    const vector = { column: "lab", queryVector: LAB, similarityFunction: "l2" };
+    const ask = async (fusion: object) =>
+      (await at.server.post(`${PATH}/search`, { query: "blue", vector, fusion, page: { size: 10 }, explain: true })).body;
+    const both = await ask({});
+    await expect.poll(() => names(page)).toEqual(idsOf(both));
+    // The first is the query itself; the next is chosen.
+    const { score, explain } = both.records[1].xata;
+    const halves = await page.locator(".why td strong").allInnerTexts();
+    expect(halves.map(Number)).toEqual([expect.closeTo(explain.vector.contribution, 4), expect.closeTo(explain.text.contribution, 4)]);
+    expect(Number(halves[0]) + Number(halves[1])).toBeCloseTo(score, 3);
+    expect(await page.locator(".results .bar").nth(1).getAttribute("aria-label")).toBe(`vector ${halves[0]}, words ${halves[1]}`);
+    // The numbers that are shown are those that give the contribution.
+    const [weight, value, mean, deviation] = (await page.locator(".why td.muted").first().innerText()).match(/[\d.e-]+/g)!.map(Number);
+    expect((weight! * (value! - mean!)) / deviation!).toBeCloseTo(explain.vector.contribution, 1);
+    await expectAccessible();
+    await page.getByLabel("Combined by").selectOption("ranks");
+    await page.getByLabel("k", { exact: true }).fill("0");
+    await page.getByRole("button", { name: "Search", exact: true }).click();
+    await page.locator(".field .fault").filter({ hasText: "fusion.k" }).waitFor();
+    await page.getByLabel("k", { exact: true }).fill("1");
+    await page.getByRole("button", { name: "Search", exact: true }).click();
+    await expect.poll(() => names(page)).toEqual(idsOf(await ask({ method: "rrf", k: 1 })));
+    // All weight on the vector, then on the words.
+    await page.getByLabel("Combined by").selectOption("raw scores");
+    for (const vectorWeight of [1, 0]) {
+      await page.getByLabel("Weight").fill(String(vectorWeight));
+      await expect.poll(() => names(page)).toEqual(idsOf(await ask({ method: "linear", vectorWeight })));
+    }
+    await close();
+  });
+
+  it("a search can be stopped, and one that comes before the server has read the table goes on when it has", async () => {
+    const { page, close } = await at.open(COLORS);
+    await page.locator(".terms").waitFor();
+    const before = await names(page);
+    let isReading = false;
+    await page.route(`**${PATH}/search`, (route) => {
+      if (!isReading) return; // no answer
+      isReading = false;
+      const message = "The search store is still reading branch demo:main; try again in a moment.";
+      return route.fulfill({
+        status: 503,
+        headers: { "retry-after": "1" },
+        contentType: "application/json",
+        body: JSON.stringify({ message }),
+      });
+    });
+    await page.getByLabel("Words", { exact: true }).fill("blue");
+    await page.getByRole("button", { name: "Search", exact: true }).click();
+    const aborted = page.waitForEvent("requestfailed");
+    await page.getByRole("button", { name: "Stop" }).click();
+    await aborted;
+    await page.getByRole("button", { name: "Search", exact: true }).waitFor();
+    expect(await names(page)).toEqual(before);
+    isReading = true;
+    await page.getByRole("button", { name: "Search", exact: true }).click();
+    await page.getByRole("status").filter({ hasText: "still reading branch demo:main" }).waitFor();
+    await page.unroute(`**${PATH}/search`);
+    await page.getByText("“blue”, near rebeccapurple").waitFor();
+    expect(await page.getByText("still reading").count()).toBe(0);
     await close();
   });
 
@@ -294,6 +385,13 @@ describeWith("chromium", "the console", (executablePath) => {
     const { page, close } = await at.open("#/search/hostile:main/t");
     await page.locator(".results").waitFor();
     expect((await names(page)).toSorted()).toEqual(hostile.toSorted());
+    // Marks are the server's, and never what a record has in its text.
+    await at.server.put("/db/hostile:main/tables/t/data/em", { text: 'not <em>this</em> & "that", but <b>word</b>', v: [9, 1] });
+    await page.getByRole("button", { name: "Words only" }).click();
+    await page.getByLabel("Words", { exact: true }).fill("word");
+    await page.getByRole("button", { name: "Search", exact: true }).click();
+    await page.locator(".matches", { hasText: 'not <em>this</em> & "that", but <b>word</b>' }).waitFor();
+    expect(await page.locator(".matches mark").allInnerTexts()).toEqual(["word"]);
     expect(await page.evaluate(() => "hurt" in globalThis || document.querySelector("main script, main img") !== null)).toBe(false);
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
     await close();

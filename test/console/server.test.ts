@@ -115,7 +115,7 @@ describeWith("chromium", "a server with keys in the console", (executablePath) =
     await form.getByLabel("Body").fill('{"column": "look", "queryVector": [1, 0, 0]}');
     await form.getByRole("button", { name: "Send POST" }).click();
     const answer = page.getByRole("region", { name: "Answer", exact: true });
-    await answer.getByText("400").waitFor();
+    await answer.getByText("400", { exact: true }).waitFor();
     await answer.getByText("dimension 2").waitFor();
     await form.getByLabel("Body").fill('{"column": "look", "queryVector": [1, 0], "consistency": "strong"}');
     await form.getByRole("button", { name: "Send POST" }).click();

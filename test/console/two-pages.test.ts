@@ -48,6 +48,7 @@ describeWith("chromium", "two pages of the console", (executablePath) => {
     await title(ours.page).fill("too late");
     await theirs.page.getByLabel("Select two").check();
     await theirs.page.getByRole("button", { name: "Delete 1" }).click();
+    await theirs.page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
     await theirs.page.getByText("deleted two").waitFor();
     await save(ours.page);
     await ours.page.locator("#cell-fault").filter({ hasText: "two" }).waitFor();

@@ -1,6 +1,8 @@
 /** Requests to the server that the page came from, and their paths. Uses its public HTTP API and nothing else. */
 import { type Access, connection, key, needsKey } from "../state/page-session.ts";
 
+const RETRY_MS = 1_000;
+
 type OperationFaults = readonly { readonly index: number; readonly message: string }[];
 
 /** A refusal by the server, in its own words. */
@@ -8,15 +10,18 @@ export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
   readonly errors: OperationFaults;
+  /** How long the server asks to wait before the next attempt. */
+  readonly retryAfterMs: number;
 
   /**
    * @param status  HTTP status; 0 when the server could not be reached.
    * @param errors  of a transaction's operations, by their index.
    */
-  constructor(status: number, message: string, errors: OperationFaults = []) {
+  constructor(status: number, message: string, errors: OperationFaults = [], retryAfterMs = RETRY_MS) {
     super(message);
     this.status = status;
     this.errors = errors;
+    this.retryAfterMs = retryAfterMs;
   }
 }
 
@@ -27,6 +32,7 @@ export interface Answer {
   readonly status: number;
   readonly text: string;
   readonly isJson: boolean;
+  readonly retryAfterMs: number | undefined;
 }
 
 /**
@@ -56,7 +62,13 @@ export async function send(method: string, path: string, body?: string, signal?:
   }
   connection.value = "up";
   const text = await response.text();
-  return { status: response.status, text, isJson: text !== "" && /json/.test(response.headers.get("content-type") ?? "") };
+  const seconds = Number(response.headers.get("retry-after"));
+  return {
+    status: response.status,
+    text,
+    isJson: text !== "" && /json/.test(response.headers.get("content-type") ?? ""),
+    retryAfterMs: seconds > 0 ? seconds * 1000 : undefined,
+  };
 }
 
 /**
@@ -66,23 +78,21 @@ export async function send(method: string, path: string, body?: string, signal?:
  * @throws {ApiError} a refusal, or that the server could not be reached; the signal's reason.
  */
 export async function call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-  const { status, text, isJson } = await send(method, path, body === undefined ? undefined : JSON.stringify(body), signal);
+  const { status, text, isJson, retryAfterMs } = await send(method, path, body === undefined ? undefined : JSON.stringify(body), signal);
   if (status >= 200 && status < 300) return (isJson ? JSON.parse(text) : text || undefined) as T;
-  throw errorOf(status, text);
+  throw errorOf(status, text, retryAfterMs);
 }
 
-function errorOf(status: number, text: string): ApiError {
+function errorOf(status: number, text: string, retryAfterMs: number | undefined): ApiError {
   if (status === 401) needsKey.value = true;
   try {
     const { message, errors } = JSON.parse(text) as { message?: string; errors?: { index: number; message: string }[] };
     const said = message ?? errors?.map((fault) => `Operation ${fault.index + 1}: ${fault.message}`).join(" ");
-    return new ApiError(status, said ?? `The server answered ${status}.`, errors);
+    return new ApiError(status, said ?? `The server answered ${status}.`, errors, retryAfterMs);
   } catch {
     return new ApiError(status, `The server answered ${status}.`);
   }
 }
-
-const RETRY_MS = 1_000;
 
 let isWaiting = false;
 
@@ -92,7 +102,7 @@ async function waitForServer(): Promise<void> {
   if (isWaiting) return;
   isWaiting = true;
   while (connection.value === "lost") {
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    await pause(RETRY_MS);
     try {
       const { ok } = await fetch(`${apiBase()}/livez`, { cache: "no-store" });
       if (ok) connection.value = "up";
@@ -101,6 +111,17 @@ async function waitForServer(): Promise<void> {
     }
   }
   isWaiting = false;
+}
+
+/** @throws the signal's reason. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
 }
 
 /** What the current key, or a caller without one, may do. */

@@ -1,23 +1,15 @@
 /** What is on this server, a button that loads the demo if there is nothing, and snippets to paste for the current place. */
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { ApiError, branchPath, call, type Place, tablePath } from "../api/client.ts";
+import { useState } from "preact/hooks";
+import { ApiError, branchPath, call, messageOf, type Place, tablePath } from "../api/client.ts";
 import { useAnswer, useAttempt } from "../parts/form.tsx";
 import { Fault, Waiting } from "../parts/notice.tsx";
-import { sizeInWords } from "../parts/numbers.ts";
+import { counted, sizeInWords } from "../parts/numbers.ts";
 import { Snippets } from "../parts/snippets.tsx";
-import { connection, mayAdminister } from "../state/page-session.ts";
+import { useInView } from "../state/in-view.ts";
+import { mayAdminister } from "../state/page-session.ts";
 import { hrefOf, route } from "../state/route.ts";
-import {
-  type ColumnSchema,
-  countOf,
-  type DatabaseEntry,
-  databases,
-  fetchTables,
-  firstPlace,
-  loadDatabases,
-  type TableSchema,
-} from "../state/server-content.ts";
+import { type ColumnSchema, databases, fetchTables, firstPlace, loadDatabases, type TableSchema } from "../state/server-content.ts";
 import { snippetsFor } from "./what-to-paste.ts";
 
 interface Readiness {
@@ -26,38 +18,54 @@ interface Readiness {
   readonly rows?: number;
 }
 
-const READINESS_MS = 5_000;
+/** The state of the server and of its branches is read so often, while somebody can see it. */
+const READ_EVERY_MS = 5_000;
+/** Each costs two requests, and the others wait until somebody opens them. */
+const MOST_OPEN = 6;
 
 export function HomeView(): JSX.Element {
   const [readiness, setReadiness] = useState<Readiness | undefined>(undefined);
-  useEffect(() => {
-    const read = (): void => {
-      call<Readiness>("GET", "/readyz").then(setReadiness, () => setReadiness(undefined));
-    };
-    read();
-    const timer = setInterval(read, READINESS_MS);
-    return () => clearInterval(timer);
-  }, [connection.value]);
+  useInView(READ_EVERY_MS, () => void call<Readiness>("GET", "/readyz").then(setReadiness, () => setReadiness(undefined)));
   const found = databases.value;
-  if (found === undefined) return <Waiting what="Reading what is there …" />;
+  const open = (found ?? []).flatMap(({ name, branches }) => branches.map((branch) => ({ database: name, branch }))).slice(0, MOST_OPEN);
+  const { answer: contents, fault } = useAnswer(() => Promise.all(open.map(readBranch)), [open.map(branchPath).join()]);
+  // All at once, so that nothing moves under the hand.
+  if (fault !== "") return <Fault>{fault}</Fault>;
+  if (found === undefined || contents === undefined || contents.length !== open.length) return <Waiting what="Reading what is there …" />;
+  const contentOf = new Map(open.map((place, i) => [branchPath(place), contents[i]]));
   const place = route.value.place ?? firstPlace();
   return (
     <div class="stack">
       <div class="heading">
         <h1>{found.length === 0 ? "Nothing here yet" : "Databases"}</h1>
-        {readiness !== undefined && <Health readiness={readiness} />}
+        <Health readiness={readiness} />
       </div>
-      {found.length === 0 ? <Empty /> : found.map((database) => <Database key={database.name} database={database} />)}
+      {found.length === 0 ? (
+        <Empty />
+      ) : (
+        found.map(({ name, branches }) => (
+          <section key={name} class="card database" aria-label={`Database ${name}`}>
+            <h2>{name}</h2>
+            {branches.map((branch) => {
+              const own = { database: name, branch };
+              return <Branch key={branch} place={own} first={contentOf.get(branchPath(own))} />;
+            })}
+          </section>
+        ))
+      )}
       {place !== undefined && <WhatToPaste place={place} />}
     </div>
   );
 }
 
-function Health({ readiness: { status, lagMs = 0, rows = 0 } }: { readiness: Readiness }): JSX.Element {
+/** @param readiness  undefined until it has been read: its line is there already. */
+function Health({ readiness }: { readiness: Readiness | undefined }): JSX.Element {
+  const { status = "", rows = 0, lagMs = 0 } = readiness ?? {};
+  const lag = lagMs === 0 ? "no lag" : `${(lagMs / 1000).toFixed(2)} s behind`;
   return (
     <p class="health">
       <span class={`dot ${status === "ready" ? "good" : "warn"}`} aria-hidden="true" />
-      {status} · {rows.toLocaleString("en")} vectors in memory · {lagMs === 0 ? "no lag" : `${(lagMs / 1000).toFixed(2)} s behind`}
+      {status === "" ? "…" : `${status} · ${counted(rows, "vector")} in memory · ${lag}`}
     </p>
   );
 }
@@ -81,17 +89,6 @@ function Empty(): JSX.Element {
         {isBusy ? "Loading …" : "Load the demo"}
       </button>
       {fault !== "" && <Fault>{fault}</Fault>}
-    </section>
-  );
-}
-
-function Database({ database: { name, branches } }: { database: DatabaseEntry }): JSX.Element {
-  return (
-    <section class="card database" aria-label={`Database ${name}`}>
-      <h2>{name}</h2>
-      {branches.map((branch) => (
-        <BranchSummary key={branch} place={{ database: name, branch }} />
-      ))}
     </section>
   );
 }
@@ -122,16 +119,67 @@ interface BranchStatistics {
   readonly search: { readonly ready: boolean; readonly lagMs: number; readonly vectors: number; readonly memoryBytes: number };
 }
 
-const READ_EVERY_MS = 5_000;
-/** With more branches than this, statistics are read only once: each branch is a request. */
-const MOST_FOLLOWED = 20;
-/** Larger tables are not counted just to be shown; the database's estimate has to do. */
-const MOST_COUNTED = 1_000_000;
+interface BranchContent {
+  readonly tables: readonly TableSchema[];
+  readonly statistics: BranchStatistics | undefined;
+  readonly fault: string;
+}
 
-/** A branch in the list of databases: how far searches see it, and what its tables hold. */
-function BranchSummary({ place }: { place: Place }): JSX.Element {
-  const { answer: found, fault } = useAnswer(() => fetchTables(place), [place.database, place.branch]);
-  const statistics = useStatistics(place);
+async function readBranch(place: Place): Promise<BranchContent> {
+  try {
+    const [tables, statistics] = await Promise.all([fetchTables(place), readStatistics(place)]);
+    return { tables, statistics, fault: "" };
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 0) throw error;
+    return { tables: [], statistics: undefined, fault: messageOf(error) };
+  }
+}
+
+const readStatistics = (place: Place): Promise<BranchStatistics> => call("GET", `${branchPath(place)}/statistics`);
+
+/** Larger tables are not counted just to be shown; the database's estimate has to do. So it has for what is beyond the number of tables. */
+const MOST_COUNTED_ROWS = 1_000_000;
+const MOST_COUNTED_TABLES = 50;
+
+/** The numbers of records, by table, in one request. */
+async function countTables(place: Place, { tables = [] }: Partial<BranchStatistics>): Promise<ReadonlyMap<string, number>> {
+  const names = tables.filter(({ estimatedRows }) => estimatedRows <= MOST_COUNTED_ROWS).map(({ name }) => name);
+  const counts = names.slice(0, MOST_COUNTED_TABLES).map((name) => `(SELECT count(*) FROM "${name.replaceAll('"', '""')}")`);
+  if (counts.length === 0) return new Map();
+  const body = { statement: `SELECT ${counts.join(", ")}`, responseType: "array" };
+  const { rows } = await call<{ rows: readonly (readonly unknown[])[] }>("POST", `${branchPath(place)}/sql`, body);
+  return new Map(counts.map((_, i) => [names[i] as string, Number(rows[0]?.[i])]));
+}
+
+/** A branch in the list of databases: how far searches see it, and what its tables hold. @param first  undefined: closed. */
+function Branch({ place, first }: { place: Place; first: BranchContent | undefined }): JSX.Element {
+  const [opened, setOpened] = useState<BranchContent | undefined>(undefined);
+  const content = opened ?? first;
+  const { fault, isBusy, attempt } = useAttempt();
+  if (content !== undefined) return <BranchSummary place={place} content={content} />;
+  return (
+    <div class="branch closed">
+      <h3>
+        <span class="tag">{place.branch}</span>
+      </h3>
+      <button type="button" class="quiet" disabled={isBusy} onClick={() => void attempt(async () => setOpened(await readBranch(place)))}>
+        Show its tables
+      </button>
+      {fault !== "" && <Fault>{fault}</Fault>}
+    </div>
+  );
+}
+
+function BranchSummary({
+  place,
+  content: { tables: found, statistics: first, fault },
+}: {
+  place: Place;
+  content: BranchContent;
+}): JSX.Element {
+  const [statistics, setStatistics] = useState(first);
+  useInView(READ_EVERY_MS, () => void readStatistics(place).then(setStatistics, () => {}), true);
+  const { answer: counts } = useAnswer(() => countTables(place, first ?? {}), [first]);
   return (
     <div class="branch">
       <h3>
@@ -139,8 +187,8 @@ function BranchSummary({ place }: { place: Place }): JSX.Element {
         {statistics !== undefined && <SearchState search={statistics.search} />}
       </h3>
       {fault !== "" && <Fault>{fault}</Fault>}
-      {found?.length === 0 && <p class="muted">No tables.</p>}
-      {found !== undefined && found.length > 0 && (
+      {found.length === 0 && fault === "" && <p class="muted">No tables.</p>}
+      {found.length > 0 && (
         <div class="table-scroll">
           <table class="plain">
             <thead>
@@ -168,6 +216,7 @@ function BranchSummary({ place }: { place: Place }): JSX.Element {
                   place={place}
                   table={table}
                   statistics={statistics?.tables.find(({ name }) => name === table.name)}
+                  count={counts?.get(table.name)}
                 />
               ))}
             </tbody>
@@ -178,25 +227,9 @@ function BranchSummary({ place }: { place: Place }): JSX.Element {
   );
 }
 
-/** undefined until they have been read; the last ones while the server is away. */
-function useStatistics(place: Place): BranchStatistics | undefined {
-  const [statistics, setStatistics] = useState<BranchStatistics | undefined>(undefined);
-  useEffect(() => {
-    const read = (): void => {
-      call<BranchStatistics>("GET", `${branchPath(place)}/statistics`).then(setStatistics, () => {});
-    };
-    read();
-    const branches = (databases.peek() ?? []).reduce((sum, database) => sum + database.branches.length, 0);
-    if (branches > MOST_FOLLOWED) return;
-    const timer = setInterval(read, READ_EVERY_MS);
-    return () => clearInterval(timer);
-  }, [place.database, place.branch, connection.value]);
-  return statistics;
-}
-
 function SearchState({ search: { ready, lagMs, vectors, memoryBytes } }: Pick<BranchStatistics, "search">): JSX.Element {
   const lag = !ready ? "being read for searches" : lagMs === 0 ? "no lag" : `searches are ${(lagMs / 1000).toFixed(2)} s behind`;
-  const held = vectors === 0 ? "" : `${vectors.toLocaleString("en")} vectors in ${sizeInWords(memoryBytes)} of memory · `;
+  const held = vectors === 0 ? "" : `${counted(vectors, "vector")} in ${sizeInWords(memoryBytes)} of memory · `;
   return (
     <span class="search-state">
       {held}
@@ -209,26 +242,21 @@ interface TableRowProps {
   place: Place;
   table: TableSchema;
   statistics: TableStatistics | undefined;
+  /** undefined until it is counted, or if it is not. */
+  count: number | undefined;
 }
 
-function TableRow({ place, table, statistics }: TableRowProps): JSX.Element {
-  const estimated = statistics?.estimatedRows;
-  const isLarge = estimated !== undefined && estimated > MOST_COUNTED;
-  const mayCount = estimated !== undefined && !isLarge;
-  const { answer: counted } = useAnswer(
-    async () => (mayCount ? countOf(tablePath(place, table.name)) : undefined),
-    [place.database, place.branch, table.name, mayCount],
-  );
+function TableRow({ place, table, statistics, count }: TableRowProps): JSX.Element {
+  const rows = count ?? statistics?.estimatedRows;
   const vectors = table.columns.filter(({ type }) => type === "vector");
   const target = vectors.length === 0 ? "table" : "search";
-  const rows = isLarge ? estimated : counted;
   return (
     <tr>
       <th scope="row">
         <a href={hrefOf(target, place, table.name)}>{table.name}</a>
       </th>
-      <td class="number" title={isLarge ? "Approximate: the database's estimate." : undefined}>
-        {isLarge ? "≈ " : ""}
+      <td class="number" title={count === undefined ? "Approximate: the database's estimate." : undefined}>
+        {count === undefined ? "≈ " : ""}
         {rows?.toLocaleString("en") ?? "…"}
       </td>
       <td class="number">{table.columns.length}</td>

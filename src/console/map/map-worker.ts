@@ -4,6 +4,7 @@
  */
 import { VectorIndex } from "lodestone";
 import {
+  type ColorRequest,
   type FoundRecord,
   type LoadRequest,
   type MapReply,
@@ -13,7 +14,7 @@ import {
   type SuggestRequest,
 } from "./messages.ts";
 import { pointColors } from "./point-colors.ts";
-import { vectorBlocks } from "./vector-stream.ts";
+import { columnValues, vectorBlocks } from "./vector-stream.ts";
 
 interface LoadedMap {
   readonly index: VectorIndex;
@@ -25,7 +26,10 @@ interface LoadedMap {
 let loaded: LoadedMap | undefined;
 
 addEventListener("message", ({ data }: MessageEvent<MapRequest>) => {
-  if (data.kind === "load") void load(data).catch((error: Error) => reply({ kind: "fault", ticket: undefined, message: error.message }));
+  if (data.kind === "color")
+    void color(data).catch((error: Error) => reply({ kind: "fault", ticket: data.ticket, message: error.message }));
+  else if (data.kind === "load")
+    void load(data).catch((error: Error) => reply({ kind: "fault", ticket: undefined, message: error.message }));
   else answer(data);
 });
 
@@ -66,7 +70,23 @@ async function load(request: LoadRequest): Promise<void> {
   ]);
 }
 
-function answer(request: Exclude<MapRequest, LoadRequest>): void {
+async function color(request: ColorRequest): Promise<void> {
+  if (loaded === undefined) throw new Error("Nothing is loaded.");
+  const { ids, rowOf } = loaded;
+  const values: (string | null)[] = new Array(ids.length).fill(null);
+  let left = ids.length;
+  for await (const [id, value] of columnValues(request)) {
+    const row = rowOf.get(id);
+    if (row === undefined) continue;
+    values[row] = value;
+    left--;
+    if (left === 0) break;
+  }
+  const { colors, legend } = pointColors(values);
+  reply({ kind: "colored", ticket: request.ticket, colors, legend }, [colors.buffer]);
+}
+
+function answer(request: Exclude<MapRequest, LoadRequest | ColorRequest>): void {
   try {
     if (loaded === undefined) throw new Error("Nothing is loaded.");
     if (request.kind === "nearest") findNearest(loaded, request);

@@ -1,6 +1,6 @@
 /** What the page and the worker of the map tell each other. */
 import type { Similarity } from "lodestone";
-import type { LegendEntry } from "./point-colors.ts";
+import type { PointColors } from "./point-colors.ts";
 
 export interface LoadRequest {
   readonly kind: "load";
@@ -38,6 +38,12 @@ interface LookUpRequest {
   readonly ids: readonly string[];
 }
 
+/** Colours the points by another column, without reading their vectors again. */
+export interface ColorRequest extends Pick<LoadRequest, "tableUrl" | "key" | "column" | "colorColumn" | "filter"> {
+  readonly kind: "color";
+  readonly ticket: number;
+}
+
 /** Asks for ids that contain a text. */
 export interface SuggestRequest {
   readonly kind: "suggest";
@@ -46,7 +52,7 @@ export interface SuggestRequest {
   readonly size: number;
 }
 
-export type MapRequest = LoadRequest | NearestRequest | LookUpRequest | SuggestRequest;
+export type MapRequest = LoadRequest | ColorRequest | NearestRequest | LookUpRequest | SuggestRequest;
 
 export interface Neighbor {
   readonly id: string;
@@ -62,13 +68,10 @@ export interface FoundRecord {
 }
 
 /** All that the page itself holds of the records; the rest stays in the worker. */
-export interface Plane {
+export interface Plane extends PointColors {
   readonly ids: PackedIds;
   /** x0, y0, x1, y1, … */
   readonly points: Float32Array<ArrayBuffer>;
-  /** 0xRRGGBB of each point. */
-  readonly colors: Uint32Array<ArrayBuffer>;
-  readonly legend: readonly LegendEntry[];
   /** Share of the spread that lies in the plane, 0 to 1. */
   readonly share: number;
   /** The limit left out some rows. */
@@ -91,6 +94,7 @@ export type MapReply =
   | { readonly kind: "plane"; readonly plane: Plane }
   | NearestReply
   | { readonly kind: "found"; readonly ticket: number; readonly records: readonly (FoundRecord | undefined)[] }
+  | ({ readonly kind: "colored"; readonly ticket: number } & PointColors)
   | { readonly kind: "suggested"; readonly ticket: number; readonly ids: readonly string[] }
   /** Without a ticket it belongs to the load. */
   | { readonly kind: "fault"; readonly ticket: number | undefined; readonly message: string };

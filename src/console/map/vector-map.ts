@@ -6,7 +6,9 @@ import type { Similarity } from "lodestone";
 import { PendingCalls } from "../../threads/worker-calls.ts";
 import { type Place, tablePath } from "../api/client.ts";
 import { countOf } from "../state/server-content.ts";
-import type { FoundRecord, LoadRequest, MapReply, MapRequest, NearestReply, Plane, QuerySource } from "./messages.ts";
+import type { ColorRequest, FoundRecord, LoadRequest, MapReply, MapRequest, NearestReply, Plane, QuerySource } from "./messages.ts";
+import type { PointColors } from "./point-colors.ts";
+import { withVector } from "./vector-stream.ts";
 
 export interface Nearest extends Omit<NearestReply, "kind" | "ticket"> {
   readonly source: QuerySource;
@@ -67,6 +69,13 @@ export class VectorMap {
     return reply?.ids ?? [];
   }
 
+  /** @throws the server's words. */
+  color(request: Omit<ColorRequest, "kind" | "ticket">): Promise<PointColors> {
+    const { number, answer } = this.#calls.begin<ReplyOf<"colored">>();
+    this.#send({ kind: "color", ticket: number, ...request });
+    return answer;
+  }
+
   close(): void {
     this.#worker.terminate();
   }
@@ -102,6 +111,7 @@ export class VectorMap {
         this.#onPlane(reply.plane);
         return;
       case "found":
+      case "colored":
       case "suggested":
       case "nearest":
         this.#calls.resolve(reply.ticket, reply);
@@ -115,7 +125,5 @@ export class VectorMap {
 
 /** Records that fit the filter and have a vector in the column. */
 export function countVectors(place: Place, table: string, column: string, filter: unknown): Promise<number> {
-  const hasVector = { $exists: column };
-  const all = filter === undefined ? hasVector : { $all: [hasVector, filter] };
-  return countOf(tablePath(place, table), all);
+  return countOf(tablePath(place, table), withVector(column, filter));
 }

@@ -2,7 +2,8 @@
  * Reads a column's vectors from the server as they arrive: blocks of ids, float32 values and the values that
  * colour them (`POST …/vectors`).
  */
-import type { LoadRequest } from "./messages.ts";
+import { MAX_PAGE_SIZE } from "../../records/request-limits.ts";
+import type { ColorRequest, LoadRequest } from "./messages.ts";
 
 export interface VectorBlock {
   readonly ids: readonly string[];
@@ -30,7 +31,9 @@ const PREFIX_BYTES = 8;
  * @throws the server's words, or that the stream was cut off.
  */
 export async function* vectorBlocks(request: LoadRequest): AsyncGenerator<VectorBlock, boolean> {
-  const bytes = new ByteReader(await post(request));
+  const { column, colorColumn, filter, limit } = request;
+  const body = { column, filter, limit: limit === undefined ? undefined : Math.max(1, limit), values: colorColumn };
+  const bytes = new ByteReader((await post(request, "vectors", body)).body as ReadableStream<Uint8Array>);
   try {
     for (;;) {
       const [rows, headBytes] = new Uint32Array(await bytes.take(PREFIX_BYTES)) as unknown as [number, number];
@@ -45,15 +48,41 @@ export async function* vectorBlocks(request: LoadRequest): AsyncGenerator<Vector
   }
 }
 
-async function post({ tableUrl, key, column, colorColumn, filter, limit }: LoadRequest): Promise<ReadableStream<Uint8Array>> {
-  const response = await fetch(`${tableUrl}/vectors`, {
+interface QueryAnswer {
+  readonly records: readonly Readonly<Record<string, unknown>>[];
+  readonly meta: { readonly page: { readonly cursor: string; readonly more: boolean } };
+}
+
+/** @yields the ids of the records that have a vector, and what they have in the column that colours them, as text. */
+export async function* columnValues(request: Omit<ColorRequest, "kind" | "ticket">): AsyncGenerator<readonly [string, string | null]> {
+  const { column, colorColumn, filter } = request;
+  if (colorColumn === undefined) return;
+  const size = MAX_PAGE_SIZE;
+  let question: object = { columns: [colorColumn], filter: withVector(column, filter), page: { size } };
+  for (;;) {
+    const { records, meta } = (await (await post(request, "query", question)).json()) as QueryAnswer;
+    for (const record of records) {
+      const value = record[colorColumn];
+      yield [record.id as string, value === undefined || value === null ? null : String(value)];
+    }
+    if (!meta.page.more) return;
+    question = { page: { size, after: meta.page.cursor } };
+  }
+}
+
+/** A filter that also requires a vector in the column. */
+export const withVector = (column: string, filter: unknown): unknown =>
+  filter === undefined ? { $exists: column } : { $all: [{ $exists: column }, filter] };
+
+async function post({ tableUrl, key }: Pick<LoadRequest, "tableUrl" | "key">, endpoint: string, body: object): Promise<Response> {
+  const response = await fetch(`${tableUrl}/${endpoint}`, {
     method: "POST",
     headers: { "content-type": "application/json", ...(key === "" ? {} : { authorization: `Bearer ${key}` }) },
-    body: JSON.stringify({ column, filter, limit: limit === undefined ? undefined : Math.max(1, limit), values: colorColumn }),
+    body: JSON.stringify(body),
     credentials: "omit",
     cache: "no-store",
   });
-  if (response.ok && response.body !== null) return response.body;
+  if (response.ok) return response;
   const { message } = (await response.json().catch(() => ({}))) as { message?: string };
   throw new Error(message ?? `The server answered ${response.status}.`);
 }

@@ -1,7 +1,8 @@
 /** The parts of forms: labelled fields, a form for a single action, and what the server answers or refuses. */
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useId, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { messageOf } from "../api/client.ts";
+import { connection } from "../state/page-session.ts";
 
 interface FieldProps {
   label: string;
@@ -157,9 +158,10 @@ interface Asked<T> {
   readonly fault: string;
 }
 
-/** What the server answers; asked again when `about` changes. */
+/** What the server answers; asked again when `about` changes, and when a server that was away is back. */
 export function useAnswer<T>(ask: () => Promise<T>, about: readonly unknown[]): Asked<T> {
   const [asked, setAsked] = useState<Asked<T>>({ answer: undefined, fault: "" });
+  const round = useRoundsOf(asked.fault !== "");
   useEffect(() => {
     let isOver = false;
     ask().then(
@@ -169,6 +171,18 @@ export function useAnswer<T>(ask: () => Promise<T>, about: readonly unknown[]): 
     return () => {
       isOver = true;
     };
-  }, about);
+  }, [...about, round]);
   return asked;
+}
+
+/** @returns a number that grows when the server is back after it was away, if something has failed. */
+export function useRoundsOf(hasFailed: boolean): number {
+  const [round, setRound] = useState(0);
+  const isUp = connection.value === "up";
+  const wasUp = useRef(isUp);
+  useEffect(() => {
+    if (isUp && !wasUp.current && hasFailed) setRound(round + 1);
+    wasUp.current = isUp;
+  }, [isUp]);
+  return round;
 }

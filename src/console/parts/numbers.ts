@@ -1,15 +1,21 @@
-/** Numbers in words. */
-const KB = 1024;
-const MB = 1024 * KB;
-const GB = 1024 * MB;
+/** Numbers and times in words. */
+const KB = 1_000;
+const MB = 1_000 * KB;
+const GB = 1_000 * MB;
 
 /** "3 kB", "1.5 MB", "192 MB", "2.3 GB". */
 export function sizeInWords(bytes: number): string {
-  if (bytes === 0) return "0 MB";
   if (bytes >= GB) return `${(bytes / GB).toFixed(1)} GB`;
   if (bytes >= MB) return `${(bytes / MB).toFixed(bytes < 10 * MB ? 1 : 0)} MB`;
   return `${Math.ceil(bytes / KB)} kB`;
 }
+
+/** "25 Nov 2026". */
+export const dayInWords = (time: string): string => new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" }).format(new Date(time));
+
+/** "25 Nov 2026, 10:58". */
+export const timeInWords = (time: string): string =>
+  new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" }).format(new Date(time));
 
 /** "1 table", "3 tables". */
 export const counted = (many: number, one: string): string => `${many.toLocaleString("en")} ${one}${many === 1 ? "" : "s"}`;

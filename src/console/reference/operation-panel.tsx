@@ -1,7 +1,7 @@
 /**
  * One endpoint: what it accepts and returns, and a form that sends it to this server with the console's key.
  */
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { isAllowed } from "../../key-scopes.ts";
 import { type Answer, apiBase, messageOf, send } from "../api/client.ts";
@@ -9,6 +9,7 @@ import { Field, submitting, TextField, useAttempt } from "../parts/form.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault } from "../parts/notice.tsx";
 import { Snippets } from "../parts/snippets.tsx";
+import { useKept } from "../state/kept.ts";
 import { access } from "../state/page-session.ts";
 import { route } from "../state/route.ts";
 import {
@@ -35,8 +36,12 @@ const MOST_SHOWN = 100_000;
 export function OperationPanel({ operation, api }: { operation: Operation; api: ApiDescription }): JSX.Element {
   const { parameters = [], responses } = operation;
   const schema = bodySchema(operation);
-  const [values, setValues] = useState<Readonly<Record<string, string>>>(() => startOf(parameters));
-  const [body, setBody] = useState(() => (schema === undefined ? "" : JSON.stringify(exampleOf(schema, api), null, 2)));
+  const [values, setValues] = useKept<Readonly<Record<string, string>>>(`path ${location.hash} ${operation.operationId}`, () =>
+    startOf(parameters),
+  );
+  const [body, setBody] = useKept(`body ${operation.operationId}`, () =>
+    schema === undefined ? "" : JSON.stringify(exampleOf(schema, api), null, 2),
+  );
   const [bodyFault, setBodyFault] = useState("");
   const [answered, setAnswered] = useState<Answered | undefined>(undefined);
   const { fault, isBusy, attempt } = useAttempt();
@@ -71,7 +76,7 @@ export function OperationPanel({ operation, api }: { operation: Operation; api: 
               <TextField
                 key={parameter.name}
                 label={parameter.name}
-                hint={parameter.description}
+                hint={parameter.description && withCode(parameter.description)}
                 required={parameter.required === true}
                 value={values[parameter.name] ?? ""}
                 onInput={(text) => setValues({ ...values, [parameter.name]: text })}
@@ -116,7 +121,7 @@ export function OperationPanel({ operation, api }: { operation: Operation; api: 
             return (
               <li key={status}>
                 <p>
-                  <code class={Number(status) < 400 ? "status good" : "status"}>{status}</code> {description}
+                  <code class={Number(status) < 400 ? "status good" : "status"}>{status}</code> {withCode(description)}
                 </p>
                 {answer !== undefined && Number(status) < 400 && <SchemaOutline schema={answer} api={api} />}
               </li>
@@ -154,6 +159,10 @@ function startOf(parameters: readonly Parameter[]): Record<string, string> {
   return Object.fromEntries(parameters.flatMap(({ name }) => (here[name] === undefined ? [] : [[name, here[name]]])));
 }
 
+/** What stands between backticks in the description is code. */
+const withCode = (text: string): ComponentChildren =>
+  text.split("`").map((piece, i) => (i % 2 === 1 ? <code key={i}>{piece}</code> : piece));
+
 interface SchemaOutlineProps {
   schema: JsonSchema;
   api: ApiDescription;
@@ -172,7 +181,7 @@ export function SchemaOutline({ schema, api, within = [] }: SchemaOutlineProps):
   const members = Object.entries(shown.properties ?? {});
   return (
     <div class="outline">
-      {shown.description !== undefined && <p class="muted small">{shown.description}</p>}
+      {shown.description !== undefined && <p class="muted small">{withCode(shown.description)}</p>}
       {choices?.map((choice, i) => (
         <SchemaOutline key={i} schema={choice} api={api} within={inside} />
       ))}
@@ -209,7 +218,7 @@ function Member({ name, member, isRequired, api, within }: MemberProps): JSX.Ele
         {isRequired && <span class="required"> required</span>}
         {bounds !== "" && <span class="type"> · {bounds}</span>}
       </p>
-      {member.description !== undefined && <p class="muted small">{member.description}</p>}
+      {member.description !== undefined && <p class="muted small">{withCode(member.description)}</p>}
       {isOpenable && (
         <details>
           <summary class="small">{inner.$ref === undefined ? "Its members" : nameOfReference(inner.$ref)}</summary>

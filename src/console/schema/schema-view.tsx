@@ -3,11 +3,12 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { branchPath, call, messageOf, type Place } from "../api/client.ts";
 import { type Confirmation, ConfirmDialog } from "../parts/confirm-dialog.tsx";
+import { NoTable } from "../parts/current-table.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault, Waiting } from "../parts/notice.tsx";
 import { counted } from "../parts/numbers.ts";
 import { mayAdminister } from "../state/page-session.ts";
-import { go, route } from "../state/route.ts";
+import { go, goInstead, route } from "../state/route.ts";
 import { catalogFault, currentTable, loadTables, type TableSchema, tables } from "../state/server-content.ts";
 import { BranchForm, BranchPanel } from "./branch-panel.tsx";
 import { consequencesOf, isDestructive, type SchemaOperation } from "./schema-operation.ts";
@@ -56,6 +57,7 @@ function Schema({ place, found, ask }: SchemaProps): JSX.Element {
   const [isAdding, setAdding] = useState(false);
   const [fault, setFault] = useState("");
   const table = currentTable.value;
+  const name = route.value.table;
 
   /** @param next the table to go to when it is done. */
   async function propose(title: string, verb: string, operations: readonly SchemaOperation[], next?: string): Promise<void> {
@@ -71,6 +73,8 @@ function Schema({ place, found, ask }: SchemaProps): JSX.Element {
           await refusedAs(() => call("POST", `${branchPath(place)}/schema/apply`, { edits: { operations } }));
           await loadTables(place);
           if (next !== undefined) go("schema", place, next);
+          // It is deleted.
+          else if (currentTable.value === undefined) goInstead("schema", place);
         },
       });
     } catch (error) {
@@ -110,6 +114,7 @@ function Schema({ place, found, ask }: SchemaProps): JSX.Element {
           </section>
         )}
         {fault !== "" && <Fault>{fault}</Fault>}
+        {found.length > 0 && table === undefined && name !== undefined && <NoTable place={place} name={name} />}
         {found.length > 0 && <SchemaPicture place={place} tables={found} chosen={table?.name} />}
       </div>
       <div class="schema-side">

@@ -9,7 +9,7 @@ import { MapCanvas } from "../map/map-canvas.tsx";
 import type { Plane } from "../map/messages.ts";
 import { areColors, type LegendEntry } from "../map/point-colors.ts";
 import { countVectors, type Nearest, VectorMap } from "../map/vector-map.ts";
-import { Select } from "../parts/form.tsx";
+import { Select, useRoundsOf } from "../parts/form.tsx";
 import { Swatch } from "../parts/icons.tsx";
 import { Fault } from "../parts/notice.tsx";
 import { key } from "../state/page-session.ts";
@@ -51,8 +51,12 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
   const { place, table, column, dimension, filter, similarity, marks, pointed, onLoaded, onHover, onPick } = props;
   const [stage, setStage] = useState<Stage>({ at: "counting" });
   const [colorColumn, setColorColumn] = useState<string | undefined>(undefined);
+  /** The column that is chosen while the map is loaded by another one. */
+  const wantedColor = useRef<string | undefined>(undefined);
+  const [colorFault, setColorFault] = useState("");
   const [isSettled, setSettled] = useState(false);
   const [attempt, setAttempt] = useState(0);
+  const round = useRoundsOf(stage.at === "failed");
   const current = useRef<VectorMap | undefined>(undefined);
   /** An answer may arrive after the pointer has left. */
   const isPointing = useRef(false);
@@ -66,6 +70,7 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
       (name) => {
         if (isOver) return;
         setColorColumn(name);
+        wantedColor.current = name;
         setSettled(true);
       },
       (error: unknown) => !isOver && setStage({ at: "failed", message: messageOf(error) }),
@@ -73,7 +78,7 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
     return () => {
       isOver = true;
     };
-  }, [place.database, place.branch, table, attempt]);
+  }, [place.database, place.branch, table, attempt, round]);
 
   useEffect(() => {
     if (!isSettled) return;
@@ -93,25 +98,55 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
       current.current?.close();
       current.current = undefined;
     };
-  }, [isSettled, place.database, place.branch, table, column, dimension, filterKey, colorColumn, attempt]);
+  }, [isSettled, place.database, place.branch, table, column, dimension, filterKey, attempt]);
 
   async function load(rows: number): Promise<void> {
     const map = new VectorMap();
     current.current?.close();
     current.current = map;
     setStage({ at: "loading", rows: 0, of: rows });
-    const tableUrl = apiBase() + tablePath(place, table.name);
+    const request = { ...source(), dimension, limit: rows };
     try {
-      const plane = await map.load({ tableUrl, key: key.value, column, dimension, colorColumn, filter, limit: rows }, (done) => {
+      const plane = await map.load(request, (done) => {
         if (current.current === map) setStage({ at: "loading", rows: done, of: rows });
       });
       if (current.current !== map) return;
-      const loaded = { map, plane };
-      setStage({ at: "shown", loaded });
-      onLoaded(loaded);
+      show({ map, plane });
+      if (wantedColor.current !== request.colorColumn) void recolor({ map, plane });
     } catch (error) {
       if (current.current === map) setStage({ at: "failed", message: messageOf(error) });
     }
+  }
+
+  function show(loaded: LoadedMap): void {
+    setStage({ at: "shown", loaded });
+    onLoaded(loaded);
+  }
+
+  const source = () => ({
+    tableUrl: apiBase() + tablePath(place, table.name),
+    key: key.value,
+    column,
+    colorColumn: wantedColor.current,
+    filter,
+  });
+
+  /** The vectors stay; only the values of the column are read. */
+  async function recolor({ map, plane }: LoadedMap): Promise<void> {
+    const request = source();
+    setColorFault("");
+    try {
+      const { colors, legend } = await map.color(request);
+      if (current.current === map && wantedColor.current === request.colorColumn) show({ map, plane: { ...plane, colors, legend } });
+    } catch (error) {
+      if (current.current === map) setColorFault(messageOf(error));
+    }
+  }
+
+  function chooseColor(name: string | undefined): void {
+    setColorColumn(name);
+    wantedColor.current = name;
+    if (stage.at === "shown") void recolor(stage.loaded);
   }
 
   return (
@@ -124,9 +159,10 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
           label="Colour"
           value={colorColumn ?? ""}
           options={[["", "plain"], ...candidates.map(({ name }) => [name, name] as const)]}
-          onChoose={(name) => setColorColumn(name === "" ? undefined : name)}
+          onChoose={(name) => chooseColor(name === "" ? undefined : name)}
         />
       </div>
+      {colorFault !== "" && <Fault>{colorFault}</Fault>}
       {stage.at === "shown" ? (
         <>
           <MapCanvas

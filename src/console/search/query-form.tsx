@@ -1,6 +1,7 @@
-/** The query: a record, numbers or words; the column; the measure; and which records to search. */
+/** The query: words, and a record or numbers to be near to; how both are made one; and which records to search. */
 import type { Similarity } from "lodestone";
 import type { JSX } from "preact";
+import type { FusionMethod } from "../../full-text/fusion.ts";
 import { Field, Select, submitting, TextField } from "../parts/form.tsx";
 import { Fault } from "../parts/notice.tsx";
 import { SIMILARITY_NAMES } from "./terms.ts";
@@ -10,14 +11,21 @@ export interface QueryDraft {
   readonly similarity: Similarity;
   readonly size: string;
   readonly filterText: string;
+  /** What records shall be near to; "words": to nothing. */
   readonly by: "record" | "vector" | "words";
   readonly recordId: string;
   readonly vectorText: string;
-  /** If given with a record or a vector, both rankings are fused. */
+  /** If given with a record or a vector, both scores are made one. */
   readonly words: string;
+  /** How many edits a word of a record may be away: "0", "1" or "2". */
+  readonly fuzziness: string;
+  readonly method: FusionMethod;
+  readonly vectorWeight: number;
+  /** Of rrf. */
+  readonly k: string;
 }
 
-export type Faults = Partial<Record<"recordId" | "vectorText" | "words" | "filterText" | "size" | "general", string>>;
+export type Faults = Partial<Record<"recordId" | "vectorText" | "words" | "k" | "filterText" | "size" | "general", string>>;
 
 interface QueryFormProps {
   draft: QueryDraft;
@@ -28,38 +36,64 @@ interface QueryFormProps {
   hasText: boolean;
   /** Ids to choose from while typing. */
   suggestions: readonly string[];
+  isAway: boolean;
   isBusy: boolean;
+  /** What the server says while it is not ready for searches; "" if it is. */
+  waiting: string;
   onChange: (change: Partial<QueryDraft>) => void;
   onSubmit: () => void;
+  onStop: () => void;
 }
 
+const NEAR = [
+  ["record", "More like a record"],
+  ["vector", "A vector"],
+  ["words", "Words only"],
+] as const;
+
+const FUZZINESS = [
+  ["0", "as typed"],
+  ["1", "one letter off"],
+  ["2", "two letters off"],
+] as const;
+
+const METHODS: readonly (readonly [FusionMethod, string])[] = [
+  ["standardized", "z-scores"],
+  ["rrf", "ranks"],
+  ["linear", "raw scores"],
+];
+
 export function QueryForm(props: QueryFormProps): JSX.Element {
-  const { draft, faults, columns, hasText, isBusy, onChange, onSubmit } = props;
-  const ways = [
-    ...(columns.length > 0
-      ? ([
-          ["record", "More like a record"],
-          ["vector", "A vector"],
-        ] as const)
-      : []),
-    ...(hasText ? ([["words", "Words"]] as const) : []),
-  ];
+  const { draft, faults, columns, hasText, isAway, isBusy, waiting, onChange, onSubmit, onStop } = props;
+  const { by, method } = draft;
+  const hasWords = hasText && (by === "words" || draft.words.trim() !== "");
+  const isBoth = hasWords && by !== "words";
   return (
     <form class="card query-form" noValidate onSubmit={submitting(onSubmit)}>
-      {ways.length > 1 && (
+      {hasText && (
+        <TextField
+          label="Words"
+          fault={faults.words}
+          placeholder={by === "words" ? "" : "optional"}
+          spellcheck
+          value={draft.words}
+          onInput={(words) => onChange({ words })}
+        />
+      )}
+      {columns.length > 0 && (
         <div class="segmented" role="group" aria-label="Search by">
-          {ways.map(([by, said]) => (
-            <button key={by} type="button" aria-pressed={draft.by === by} onClick={() => onChange({ by })}>
+          {NEAR.filter(([way]) => way !== "words" || hasText).map(([way, said]) => (
+            <button key={way} type="button" aria-pressed={by === way} onClick={() => onChange({ by: way })}>
               {said}
             </button>
           ))}
         </div>
       )}
-      {draft.by === "record" && <RecordField {...props} />}
-      {draft.by === "vector" && <VectorField {...props} />}
-      {hasText && <WordsField {...props} />}
+      {by === "record" && <RecordField {...props} />}
+      {by === "vector" && <VectorField {...props} />}
+      {isBoth && <Balance {...props} />}
       <div class="field-row">
-        {draft.by !== "words" && (
+        {by !== "words" && (
           <>
             <Select label="Column" value={draft.column} options={columns} onChoose={(column) => onChange({ column })} />
             <Select
@@ -70,29 +104,74 @@ export function QueryForm(props: QueryFormProps): JSX.Element {
             />
           </>
         )}
-        <TextField
-          label="Results"
-          fault={faults.size}
-          inputMode="numeric"
-          class="narrow"
-          value={draft.size}
-          onInput={(size) => onChange({ size })}
-        />
+        {hasWords && (
+          <Select label="Words match" value={draft.fuzziness} options={FUZZINESS} onChoose={(fuzziness) => onChange({ fuzziness })} />
+        )}
+        {isBoth && (
+          <Select label="Combined by" value={method} options={METHODS} onChoose={(name) => onChange({ method: name as FusionMethod })} />
+        )}
+        {isBoth && method === "rrf" && (
+          <TextField label="k" fault={faults.k} inputMode="numeric" value={draft.k} onInput={(k) => onChange({ k })} />
+        )}
       </div>
-      <TextField
-        label="Filter"
-        fault={faults.filterText}
-        hint="As the API takes it, in JSON; empty for all records."
-        class="code"
-        placeholder='{"family": "blue"}'
-        value={draft.filterText}
-        onInput={(filterText) => onChange({ filterText })}
-      />
+      <div class="filter-row">
+        <TextField
+          label="Filter"
+          fault={faults.filterText}
+          hint="In JSON, as the API takes it."
+          class="code"
+          placeholder='{"family": "blue"}'
+          value={draft.filterText}
+          onInput={(filterText) => onChange({ filterText })}
+        />
+        <TextField label="Results" fault={faults.size} inputMode="numeric" value={draft.size} onInput={(size) => onChange({ size })} />
+      </div>
       {faults.general !== undefined && <Fault>{faults.general}</Fault>}
-      <button type="submit" class="primary" disabled={isBusy}>
-        {isBusy ? "Searching …" : "Search"}
+      {waiting !== "" && (
+        <p class="notice" role="status">
+          {waiting.replace(/; try again in a moment\.$/, ".")} The search goes on when that is done.
+        </p>
+      )}
+      {/* One element, so that the focus stays on it. */}
+      <button
+        type={isBusy ? "button" : "submit"}
+        class={isBusy ? "" : "primary"}
+        disabled={isAway}
+        onClick={(event) => {
+          if (!isBusy) return;
+          // It may be a submit button again before the browser acts on the click.
+          event.preventDefault();
+          onStop();
+        }}
+      >
+        {isBusy ? "Stop" : "Search"}
       </button>
     </form>
+  );
+}
+
+/** How much the vector counts beside the words. */
+function Balance({ draft: { vectorWeight }, onChange }: QueryFormProps): JSX.Element {
+  const percent = Math.round(vectorWeight * 100);
+  return (
+    <Field label="Weight">
+      {(ids) => (
+        <div class="balance">
+          <span>words {100 - percent} %</span>
+          <input
+            {...ids}
+            type="range"
+            min="0"
+            max="1"
+            step="0.05"
+            value={vectorWeight}
+            aria-valuetext={`words ${100 - percent} %, vector ${percent} %`}
+            onInput={(event) => onChange({ vectorWeight: Number(event.currentTarget.value) })}
+          />
+          <span>vector {percent} %</span>
+        </div>
+      )}
+    </Field>
   );
 }
 
@@ -129,19 +208,5 @@ function VectorField({ draft, faults, onChange }: QueryFormProps): JSX.Element {
         />
       )}
     </Field>
-  );
-}
-
-function WordsField({ draft, faults, onChange }: QueryFormProps): JSX.Element {
-  const isAlone = draft.by === "words";
-  return (
-    <TextField
-      label={isAlone ? "Words" : "And words"}
-      fault={faults.words}
-      hint={isAlone ? undefined : "Optional: joins both rankings, by the records' places in them."}
-      spellcheck
-      value={draft.words}
-      onInput={(words) => onChange({ words })}
-    />
   );
 }

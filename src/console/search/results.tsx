@@ -6,14 +6,17 @@ import { useState } from "preact/hooks";
 import { submitting, TextField, useAttempt } from "../parts/form.tsx";
 import { Swatch } from "../parts/icons.tsx";
 import { shortNumber } from "../parts/numbers.ts";
-import type { Fused, Part, Ranked } from "./run-search.ts";
+import { Explanation, Matches, rangeOf, ScoreBar } from "./explanation.tsx";
+import type { Hit, SearchAnswer } from "./run-search.ts";
 import { grouped, termsOf } from "./terms.ts";
 
 interface ResultsProps {
   title: string;
   /** The record that is the query, if it is one. */
   queryId: string | undefined;
-  hits: readonly (Ranked | Fused)[];
+  hits: readonly Hit[];
+  /** If they were found by words and vector. */
+  fusion: SearchAnswer["fusion"];
   said: string;
   /** A colour beside the name. */
   colorOf: (id: string) => string | undefined;
@@ -23,27 +26,31 @@ interface ResultsProps {
   onMoreLike: ((id: string) => void) | undefined;
 }
 
-/** The nearest records, best first, with scores as bars. */
-export function Results({ title, queryId, hits, said, colorOf, chosen, onChoose, onMoreLike }: ResultsProps): JSX.Element {
-  // A query that finds itself would make all other bars too short to compare.
-  const best = hits.find(({ id }) => id !== queryId)?.score ?? 1;
+/** The best records, best first, with scores as bars. */
+export function Results({ title, queryId, hits, fusion, said, colorOf, chosen, onChoose, onMoreLike }: ResultsProps): JSX.Element {
+  const range = rangeOf(hits, fusion, queryId);
   return (
-    <section class="card results" aria-label="Results">
+    <section class={`card results ${fusion === undefined ? "" : "of-both"}`} aria-label="Results">
       <h2>{title}</h2>
       <p class="muted small">{said}</p>
+      {fusion !== undefined && (
+        <p class="keys small" aria-hidden="true">
+          <span class="key vector-part" /> vector <span class="key words-part" /> words
+        </p>
+      )}
       <ol>
         {hits.map((hit, i) => {
-          const { id, score } = hit;
+          const { id, score, explain, highlight } = hit;
           const color = colorOf(id);
           return (
             <li key={id} class={id === chosen ? "chosen" : ""}>
               <span class="rank">{i + 1}</span>
-              <button type="button" class="result-name" aria-pressed={id === chosen} title="Why is it near?" onClick={() => onChoose(id)}>
+              <button type="button" class="result-name" aria-pressed={id === chosen} title="Why is it here?" onClick={() => onChoose(id)}>
                 {color !== undefined && <Swatch color={color} />}
                 <bdi>{id}</bdi>
               </button>
-              {isFused(hit) ? <PartsBar hit={hit} best={best} /> : <Bar share={best === 0 ? 0 : score / best} />}
-              <span class="score" title={isFused(hit) ? partsSaid(hit) : String(score)}>
+              <ScoreBar hit={hit} fusion={fusion} range={range} />
+              <span class="score" title={String(score)}>
                 {shortNumber(score)}
               </span>
               {onMoreLike !== undefined && (
@@ -57,32 +64,14 @@ export function Results({ title, queryId, hits, said, colorOf, chosen, onChoose,
                   ›
                 </button>
               )}
-              {isFused(hit) && <p class="parts muted small">{partsSaid(hit)}</p>}
+              {highlight !== undefined && <Matches highlight={highlight} isWhole={id === chosen} />}
+              {explain !== undefined && id === chosen && <Explanation explain={explain} fusion={fusion} />}
             </li>
           );
         })}
       </ol>
       {hits.length === 0 && <p class="muted">Nothing was found.</p>}
     </section>
-  );
-}
-
-const isFused = (hit: Ranked | Fused): hit is Fused => "nearness" in hit;
-
-const partSaid = (name: string, part: Part | undefined): string =>
-  part === undefined ? `not by ${name}` : `${name}: place ${part.rank}, ${shortNumber(part.score)}`;
-
-const partsSaid = ({ nearness, words }: Fused): string => `${partSaid("nearness", nearness)} · ${partSaid("words", words)}`;
-
-/** The contributions of both rankings, one after the other. */
-function PartsBar({ hit, best }: { hit: Fused; best: number }): JSX.Element {
-  const width = (part: Part | undefined): number => ((part?.contribution ?? 0) / best) * 100;
-  return (
-    <svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label={partsSaid(hit)}>
-      <rect class="track" width="100" height="8" rx="2" />
-      <rect class="positive" width={width(hit.nearness)} height="8" />
-      <rect class="words-part" x={width(hit.nearness)} width={width(hit.words)} height="8" />
-    </svg>
   );
 }
 

@@ -1,6 +1,8 @@
 /** Turns the user's input into the server's answer, and assigns a refusal to the field that it is about. */
 import type { Similarity } from "lodestone";
-import { ApiError, call, messageOf, type Place, recordPath, tablePath } from "../api/client.ts";
+import type { FusionMethod } from "../../full-text/fusion.ts";
+import type { TextExplanation } from "../../search/text/search-texts.ts";
+import { ApiError, call, messageOf, type Place, pause, recordPath, tablePath } from "../api/client.ts";
 import type { Faults, QueryDraft } from "./query-form.tsx";
 
 /** The point from which nearness is measured. */
@@ -11,14 +13,32 @@ interface QueryPoint {
   readonly id: string | undefined;
 }
 
+export interface Hit {
+  readonly id: string;
+  readonly score: number;
+  /** What made the score, if words were searched for. */
+  readonly explain?: TextExplanation;
+  /** By column: texts, or parts of them, in which what matched is marked (see `markedPieces`). */
+  readonly highlight?: Readonly<Record<string, readonly string[]>>;
+}
+
+/** How the scores of words and vector are made one. */
+interface Fusion {
+  readonly method: FusionMethod;
+  readonly vectorWeight: number;
+  /** Of rrf. */
+  readonly k: number;
+}
+
 export interface SearchAnswer {
-  /** With the contribution of each search, if there were two. */
-  readonly hits: readonly (Ranked | Fused)[];
+  readonly hits: readonly Hit[];
   readonly totalCount: number;
   /** undefined: only words were searched for. */
   readonly point: QueryPoint | undefined;
   /** "": no words were searched for. */
   readonly words: string;
+  /** If both were. */
+  readonly fusion: Fusion | undefined;
   readonly similarity: Similarity;
   readonly filter: unknown;
   /** Duration of the whole request, as the page measured it. */
@@ -34,65 +54,66 @@ export class FieldFault extends Error {
   }
 }
 
-/** At least this many records of each ranking are fused. */
-const FUSED_DEPTH = 100;
-/** The maximum that a search for words returns. */
-const MAX_WORD_HITS = 200;
+/**
+ * @param onWait  told what the server says while it is still reading the table; it is asked again until the signal.
+ * @throws {FieldFault} a refusal; the signal's reason.
+ */
+export async function runSearch(
+  place: Place,
+  table: string,
+  draft: QueryDraft,
+  onWait: (message: string) => void,
+  signal: AbortSignal,
+): Promise<SearchAnswer> {
+  const filter = parseFilter(draft.filterText);
+  const words = draft.words.trim();
+  const size = numberOr(draft.size);
+  const isNear = draft.by !== "words" && !(words !== "" && (draft.by === "record" ? draft.recordId : draft.vectorText).trim() === "");
+  if (!isNear && words === "") throw new FieldFault("words", "Which words? A record is found by any of them.");
+  const point = isNear ? await queryPoint(place, table, draft, signal) : undefined;
+  const beganMs = performance.now();
+  const { column, similarity } = draft;
+  const vector = point && { column, queryVector: point.vector, similarityFunction: similarity };
+  const fusion = { method: draft.method, vectorWeight: draft.vectorWeight, k: numberOr(draft.k) };
+  const ask = async (): Promise<Pick<SearchAnswer, "hits" | "totalCount">> => {
+    const path = tablePath(place, table);
+    if (words === "") {
+      const body = { ...vector, size, filter, consistency: "strong" };
+      const { results, totalCount } = await call<{ results: Hit[]; totalCount: number }>("POST", `${path}/vectorSearch`, body, signal);
+      return { hits: results, totalCount };
+    }
+    const query = { query: words, fuzziness: Number(draft.fuzziness), filter, page: { size }, explain: true };
+    const body = vector === undefined ? query : { ...query, vector, fusion };
+    const { records, totalCount } = await call<FoundTexts>("POST", `${path}/search`, body, signal);
+    return { hits: records.map(({ id, xata }) => ({ id, ...xata })), totalCount };
+  };
+  const found = await inFields(draft.by, () => whenRead(ask, onWait, signal));
+  const answer = { ...found, point, words, similarity, filter, ms: performance.now() - beganMs };
+  return { ...answer, fusion: point === undefined || words === "" ? undefined : (fusion as Fusion) };
+}
 
-interface Found {
-  readonly hits: readonly Ranked[];
+interface FoundTexts {
+  readonly records: readonly { readonly id: string; readonly xata: Omit<Hit, "id"> }[];
   readonly totalCount: number;
 }
 
-/** @throws {FieldFault} */
-export async function runSearch(place: Place, table: string, draft: QueryDraft, signal: AbortSignal): Promise<SearchAnswer> {
-  const filter = parseFilter(draft.filterText);
-  const words = draft.words.trim();
-  const size = Number.isNaN(Number(draft.size)) ? draft.size : Number(draft.size);
-  if (draft.by === "words" && words === "") throw new FieldFault("words", "Which words? A record is found by any of them.");
-  const point = draft.by === "words" ? undefined : await queryPoint(place, table, draft, signal);
-  const beganMs = performance.now();
-  const asking = { path: tablePath(place, table), filter, signal };
-  const isFused = point !== undefined && words !== "";
-  const depth = isFused && typeof size === "number" ? Math.max(FUSED_DEPTH, size) : size;
-  const [nearest, found] = await Promise.all([
-    point === undefined ? undefined : findNearest(asking, draft, point.vector, depth),
-    words === "" ? undefined : findWords(asking, words, isFused ? MAX_WORD_HITS : size),
-  ]);
-  if (isFused && (typeof size !== "number" || !Number.isInteger(size) || size < 1))
-    throw new FieldFault("size", `size is ${draft.size}; expected a whole number from 1.`);
-  const hits = isFused ? fuse(nearest?.hits ?? [], found?.hits ?? [], size as number) : ((nearest ?? found)?.hits ?? []);
-  const { similarity } = draft;
-  return { hits, totalCount: (nearest ?? found)?.totalCount ?? 0, point, words, similarity, filter, ms: performance.now() - beganMs };
+/** What is no number is left to the server, which says so. */
+const numberOr = (text: string): number | string => (text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text));
+
+/** A table is read for searches when it is first searched; until that is done, the server answers 503. */
+async function whenRead<T>(ask: () => Promise<T>, onWait: (message: string) => void, signal: AbortSignal): Promise<T> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof ApiError && error.status === UNAVAILABLE)) throw error;
+      onWait(error.message);
+      await pause(error.retryAfterMs, signal);
+    }
+  }
 }
 
-interface Asking {
-  readonly path: string;
-  readonly filter: unknown;
-  readonly signal: AbortSignal;
-}
-
-async function findNearest(
-  { path, filter, signal }: Asking,
-  draft: QueryDraft,
-  queryVector: readonly number[],
-  size: unknown,
-): Promise<Found> {
-  const { column, similarity, by } = draft;
-  const body = { column, queryVector, similarityFunction: similarity, size, filter, consistency: "strong" };
-  const { results, totalCount } = await inFields(by, () =>
-    call<{ results: Ranked[]; totalCount: number }>("POST", `${path}/vectorSearch`, body, signal),
-  );
-  return { hits: results, totalCount };
-}
-
-async function findWords({ path, filter, signal }: Asking, query: string, size: unknown): Promise<Found> {
-  const body = { query, filter, page: { size }, highlight: { enabled: false } };
-  const { records, totalCount } = await inFields("words", () =>
-    call<{ records: { id: string; xata: { score: number } }[]; totalCount: number }>("POST", `${path}/search`, body, signal),
-  );
-  return { hits: records.map(({ id, xata }) => ({ id, score: xata.score })), totalCount };
-}
+const UNAVAILABLE = 503;
 
 async function queryPoint(place: Place, table: string, draft: QueryDraft, signal: AbortSignal): Promise<QueryPoint> {
   if (draft.by === "vector") return { vector: parseVector(draft.vectorText), name: "the vector", id: undefined };
@@ -154,52 +175,16 @@ async function inFields<T>(by: QueryDraft["by"], request: () => Promise<T>): Pro
 function fieldOf(message: string, by: QueryDraft["by"]): keyof Faults {
   if (message.startsWith("filter")) return "filterText";
   if (message.startsWith("size") || message.startsWith("page")) return "size";
-  if (message.startsWith("queryVector")) return by === "record" ? "recordId" : "vectorText";
-  return by === "words" ? "words" : "general";
-}
-
-/** Of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). */
-const RANK_OFFSET = 60;
-
-export interface Ranked {
-  readonly id: string;
-  readonly score: number;
-}
-
-/** A record's place in one of the lists. */
-export interface Part {
-  /** From 1. */
-  readonly rank: number;
-  /** The list's own score. */
-  readonly score: number;
-  /** Its share of the fused score. */
-  readonly contribution: number;
-}
-
-export interface Fused extends Ranked {
-  /** undefined if that list did not contain the record. */
-  readonly nearness: Part | undefined;
-  readonly words: Part | undefined;
+  if (/^(vector\.)?queryVector/.test(message)) return by === "record" ? "recordId" : "vectorText";
+  if (message.startsWith("fusion.k")) return "k";
+  return message.startsWith("query") ? "words" : "general";
 }
 
 /**
- * Combines two rankings into one: a record gets 1 / (60 + its rank) from each list that contains it. So scores of different
- * kinds need not be comparable, and the contribution of each list is visible.
- *
- * @returns best first; equal ones by id.
+ * A text in which what matched is in `<em>` and all else encoded, as the server marks it.
+ * @returns its pieces, of which every second one matched.
  */
-function fuse(byNearness: readonly Ranked[], byWords: readonly Ranked[], size: number): readonly Fused[] {
-  const nearness = partsOf(byNearness);
-  const words = partsOf(byWords);
-  return [...new Set([...nearness.keys(), ...words.keys()])]
-    .map((id) => {
-      const parts = { nearness: nearness.get(id), words: words.get(id) };
-      return { id, score: (parts.nearness?.contribution ?? 0) + (parts.words?.contribution ?? 0), ...parts };
-    })
-    .toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
-    .slice(0, size);
-}
+export const markedPieces = (highlighted: string): readonly string[] =>
+  highlighted.split(/<\/?em>/).map((piece) => piece.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => CHARACTERS[entity] as string));
 
-function partsOf(ranked: readonly Ranked[]): ReadonlyMap<string, Part> {
-  return new Map(ranked.map(({ id, score }, i) => [id, { rank: i + 1, score, contribution: 1 / (RANK_OFFSET + i + 1) }]));
-}
+const CHARACTERS: Readonly<Record<string, string>> = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'" };

@@ -1,32 +1,33 @@
 /** The search of the current table: the query, the results, and the map if the table has vectors. */
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { messageOf, type Place } from "../api/client.ts";
+import { messageOf, type Place, tablePath } from "../api/client.ts";
 import type { Marks } from "../map/drawing.ts";
 import { type FoundRecord, idAt } from "../map/messages.ts";
 import { hexOf } from "../map/point-colors.ts";
 import type { Nearest } from "../map/vector-map.ts";
-import { Notice, Waiting } from "../parts/notice.tsx";
+import { CurrentTable } from "../parts/current-table.tsx";
+import { Notice } from "../parts/notice.tsx";
+import { useKept } from "../state/kept.ts";
 import { connection } from "../state/page-session.ts";
-import { route } from "../state/route.ts";
-import { currentTable, type TableSchema, tables } from "../state/server-content.ts";
+import type { TableSchema } from "../state/server-content.ts";
 import { type LoadedMap, MapPanel, nearestOther, pointedRecord, usePointed } from "./map-panel.tsx";
 import { type Faults, type QueryDraft, QueryForm } from "./query-form.tsx";
 import { Results, TermsPanel } from "./results.tsx";
 import { FieldFault, runSearch, type SearchAnswer, vectorOfRecord } from "./run-search.ts";
 
 export function SearchView(): JSX.Element {
-  const { place } = route.value;
-  const table = currentTable.value;
-  if (tables.value?.length === 0) return <Notice>This branch has no tables yet.</Notice>;
-  if (place === undefined || table === undefined) return <Waiting what="Reading the schema …" />;
+  return <CurrentTable view={searchOf} />;
+}
+
+function searchOf(place: Place, table: TableSchema): JSX.Element {
   if (!hasText(table) && !table.columns.some(({ type }) => type === "vector"))
     return <Notice>The table {table.name} has neither a column of vectors nor one of text, so there is nothing to search.</Notice>;
   return <TableSearch key={`${place.database}:${place.branch}/${table.name}`} place={place} table={table} />;
 }
 
-const hasText = (table: TableSchema): boolean =>
-  table.columns.some(({ type }) => type === "string" || type === "text" || type === "email" || type === "multiple");
+const TEXT_TYPES: readonly string[] = ["string", "text", "email", "multiple", "json"];
+const hasText = (table: TableSchema): boolean => table.columns.some(({ type }) => TEXT_TYPES.includes(type));
 
 function firstDraft(table: TableSchema): QueryDraft {
   const column = table.columns.find(({ type }) => type === "vector");
@@ -41,9 +42,17 @@ function firstDraft(table: TableSchema): QueryDraft {
     recordId: "",
     vectorText: "",
     words: "",
+    fuzziness: "1",
+    method: "standardized",
+    vectorWeight: 0.5,
+    k: "60",
   };
 }
 
+/** What takes effect when it is chosen. Typed text does when it is submitted. */
+const CHOICES = ["similarity", "column", "fuzziness", "method", "vectorWeight"] as const;
+/** A shorter search needs no button that stops it. */
+const BUSY_MS = 300;
 /** Maximum number of ids offered while typing. */
 const MAX_SUGGESTIONS = 50;
 /** Of the demo. */
@@ -58,42 +67,57 @@ interface Compared {
 
 function TableSearch({ place, table }: { place: Place; table: TableSchema }): JSX.Element {
   const columns = table.columns.filter(({ type }) => type === "vector");
-  const [draft, setDraft] = useState<QueryDraft>(() => firstDraft(table));
+  // Of other columns it would be another search.
+  const kept = `${tablePath(place, table.name)} ${table.columns.map(({ name }) => name)}`;
+  const [draft, setDraft] = useKept(`query ${kept}`, () => firstDraft(table));
   const [faults, setFaults] = useState<Faults>({});
-  const [answer, setAnswer] = useState<SearchAnswer | undefined>(undefined);
+  const [answer, setAnswer] = useKept<SearchAnswer | undefined>(`found ${kept}`, () => undefined);
   const [isBusy, setBusy] = useState(false);
+  const [waiting, setWaiting] = useState("");
   const [loaded, setLoaded] = useState<LoadedMap | undefined>(undefined);
   const [settled, setSettled] = useState<Nearest | undefined>(undefined);
   const { pointed, hovered, setHovered } = usePointed();
   const [onMap, setOnMap] = useState<ReadonlyMap<string, FoundRecord>>(new Map());
   const [suggestions, setSuggestions] = useState<readonly string[]>([]);
-  const [chosen, setChosen] = useState<string | undefined>(undefined);
+  const [chosen, setChosen] = useKept<string | undefined>(`chosen ${kept}`, () => undefined);
   const [compared, setCompared] = useState<Compared | undefined>(undefined);
   const running = useRef<AbortController | undefined>(undefined);
+  const isBegun = useRef(answer !== undefined || draft.words !== "");
   const dimension = columns.find(({ name }) => name === draft.column)?.vector?.dimension ?? 0;
 
   async function search(wanted: QueryDraft): Promise<void> {
-    running.current?.abort();
+    stop();
+    isBegun.current = true;
     const controller = new AbortController();
     running.current = controller;
-    setBusy(true);
+    const timer = setTimeout(() => setBusy(true), BUSY_MS);
+    controller.signal.addEventListener("abort", () => clearTimeout(timer));
     setFaults({});
     try {
-      const found = await runSearch(place, table.name, wanted, controller.signal);
+      const found = await runSearch(place, table.name, wanted, setWaiting, controller.signal);
+      if (controller.signal.aborted) return;
       setAnswer(found);
       setChosen(found.hits.find(({ id }) => id !== found.point?.id)?.id);
     } catch (error) {
       if (controller.signal.aborted) return;
       setFaults(error instanceof FieldFault ? { [error.field]: error.message } : { general: messageOf(error) });
     }
-    setBusy(false);
+    stop();
   }
+
+  /** The search that is running, if there is one. */
+  function stop(): void {
+    running.current?.abort();
+    setBusy(false);
+    setWaiting("");
+  }
+  useEffect(() => () => running.current?.abort(), []);
 
   function change(part: Partial<QueryDraft>): void {
     const next = { ...draft, ...part };
+    isBegun.current = true;
     setDraft(next);
-    // A choice from a list takes effect at once, typed text when it is submitted.
-    if (answer !== undefined && (part.similarity !== undefined || part.column !== undefined)) void search(next);
+    if (answer !== undefined && CHOICES.some((name) => part[name] !== undefined)) void search(next);
   }
 
   function pick(recordId: string): void {
@@ -103,12 +127,13 @@ function TableSearch({ place, table }: { place: Place; table: TableSchema }): JS
     void search(next);
   }
 
-  // Begin with a result: the nearest records of some record.
+  // Begin with a result: the nearest records of some record. Not if the user has begun while the map was loaded.
   useEffect(() => {
-    if (loaded === undefined || answer !== undefined || draft.recordId !== "" || draft.by !== "record") return;
+    if (loaded === undefined || isBegun.current) return;
     const { ids, colors } = loaded.plane;
     if (colors.length === 0) return;
     void loaded.map.lookUp([FIRST_RECORD]).then(([known]) => {
+      if (isBegun.current) return;
       pick(known === undefined ? idAt(ids, Math.floor(colors.length / 2)) : FIRST_RECORD);
     });
   }, [loaded]);
@@ -178,7 +203,7 @@ function TableSearch({ place, table }: { place: Place; table: TableSchema }): JS
   const marks = useMemo(() => marksOf(answer, settled, onMap, chosen), [answer, settled, onMap, chosen]);
 
   // Recomputed only when it changes: the pointer over the map redraws the rest several times a second.
-  const isStuck = isBusy || connection.value === "lost";
+  const isAway = connection.value === "lost";
   const form = useMemo(
     () => (
       <QueryForm
@@ -187,12 +212,15 @@ function TableSearch({ place, table }: { place: Place; table: TableSchema }): JS
         columns={columns.map(({ name, vector }) => [name, `${name} · ${vector?.dimension}`] as const)}
         hasText={hasText(table)}
         suggestions={suggestions}
-        isBusy={isStuck}
+        isAway={isAway}
+        isBusy={isBusy}
+        waiting={waiting}
         onChange={change}
         onSubmit={() => void search(draft)}
+        onStop={stop}
       />
     ),
-    [draft, faults, isStuck, loaded, answer, suggestions],
+    [draft, faults, isAway, isBusy, waiting, loaded, answer, suggestions],
   );
 
   function colorOf(id: string): string | undefined {
@@ -215,6 +243,7 @@ function TableSearch({ place, table }: { place: Place; table: TableSchema }): JS
             }
             queryId={hovered === undefined ? answer?.point?.id : pointedId}
             hits={hits}
+            fusion={hovered === undefined ? answer?.fusion : undefined}
             said={
               hovered === undefined
                 ? describe(answer as SearchAnswer, settled)
@@ -275,7 +304,7 @@ function marksOf(
 
 function titleOf({ point, words }: SearchAnswer): string {
   if (point === undefined) return `Found by “${words}”`;
-  return words === "" ? `Nearest to ${point.name}` : `Nearest to ${point.name}, and found by “${words}”`;
+  return words === "" ? `Nearest to ${point.name}` : `“${words}”, near ${point.name}`;
 }
 
 function describe(answer: SearchAnswer, settled: Nearest | undefined): string {

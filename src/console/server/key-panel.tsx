@@ -7,6 +7,7 @@ import { type Confirmation, ConfirmDialog } from "../parts/confirm-dialog.tsx";
 import { Select, submitting, TextField, useAttempt } from "../parts/form.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault, Notice } from "../parts/notice.tsx";
+import { dayInWords } from "../parts/numbers.ts";
 import { access } from "../state/page-session.ts";
 import { databases } from "../state/server-content.ts";
 
@@ -63,7 +64,7 @@ export function KeyPanel(): JSX.Element {
               <bdi class="column-name">{name}</bdi>
               <span class="type">
                 {scope} · {limitedTo === null ? "all databases" : limitedTo.join(", ")} ·{" "}
-                {createdAt === null ? "given on the command line" : new Date(createdAt).toLocaleDateString()}
+                {createdAt === null ? "given on the command line" : dayInWords(createdAt)}
                 {name === access.value?.keyName ? " · yours" : ""}
               </span>
               {createdAt !== null && name !== access.value?.keyName && (

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { ApiError, apiBase, branchPath, call, messageOf, type Place } from "../api/client.ts";
 import { useAnswer, useAttempt } from "../parts/form.tsx";
 import { Fault, Waiting } from "../parts/notice.tsx";
-import { counted, sizeInWords } from "../parts/numbers.ts";
+import { counted, dayInWords, sizeInWords, timeInWords } from "../parts/numbers.ts";
 import { type ApiDescription, bodySchema, type JsonSchema, operationsOf, resolve } from "../reference/api-description.ts";
 import { access, connection, mayAdminister } from "../state/page-session.ts";
 import { hrefOf } from "../state/route.ts";
@@ -175,7 +175,7 @@ function BackupPanel(): JSX.Element {
         {list?.backups.map(({ name, createdAt }) => (
           <li key={name} class="column-line">
             <span class="column-name">{name}</span>
-            <span class="type">{new Date(createdAt).toLocaleString()}</span>
+            <span class="type">{timeInWords(createdAt)}</span>
           </li>
         ))}
       </ul>
@@ -230,7 +230,7 @@ function Branch({ place }: { place: Place }): JSX.Element {
 
 function inWords({ createdAt, version, schema: { tables } }: BranchState): string {
   const vectors = tables.flatMap(({ columns }) => columns.filter(({ type }) => type === "vector")).length;
-  return `${counted(tables.length, "table")}, ${counted(vectors, "column")} of vectors · schema ${version} · ${new Date(createdAt).toLocaleDateString()}`;
+  return `${counted(tables.length, "table")}, ${counted(vectors, "column")} of vectors · schema ${version} · ${dayInWords(createdAt)}`;
 }
 
 const plain = (value: number): string => value.toLocaleString("en");

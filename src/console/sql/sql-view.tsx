@@ -2,10 +2,12 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { ApiError, branchPath, call, messageOf, type Place } from "../api/client.ts";
+import { NoPlace } from "../parts/current-table.tsx";
 import { Field, TextField } from "../parts/form.tsx";
 import { Icon } from "../parts/icons.tsx";
-import { Fault, Notice, Waiting } from "../parts/notice.tsx";
+import { Fault, Notice } from "../parts/notice.tsx";
 import { shortNumber } from "../parts/numbers.ts";
+import { useKept } from "../state/kept.ts";
 import { mayWrite } from "../state/page-session.ts";
 import { route } from "../state/route.ts";
 import { currentTable, tables } from "../state/server-content.ts";
@@ -13,7 +15,7 @@ import { SqlEditor } from "./sql-editor.tsx";
 
 export function SqlView(): JSX.Element {
   const { place } = route.value;
-  if (place === undefined || tables.value === undefined) return <Waiting what="Reading the schema …" />;
+  if (place === undefined || tables.value === undefined) return <NoPlace />;
   return <Sql key={branchPath(place)} place={place} />;
 }
 
@@ -25,14 +27,16 @@ interface Answered {
 
 function Sql({ place }: { place: Place }): JSX.Element {
   const table = currentTable.value ?? tables.value?.[0];
-  const [text, setText] = useState(
+  const branch = branchPath(place);
+  const [text, setText] = useKept(
+    `sql ${branch}`,
     () => statements(place)[0] ?? (table === undefined ? "" : `SELECT *\nFROM "${table.name.replaceAll('"', '""')}"\nLIMIT 20`),
   );
   const [replacement, setReplacement] = useState<{ text: string } | undefined>(undefined);
-  const [paramsText, setParamsText] = useState("");
+  const [paramsText, setParamsText] = useKept(`parameters ${branch}`, () => "");
   const [paramsFault, setParamsFault] = useState("");
   const [fault, setFault] = useState<{ at: number | undefined; message: string } | undefined>(undefined);
-  const [answered, setAnswered] = useState<Answered | undefined>(undefined);
+  const [answered, setAnswered] = useKept<Answered | undefined>(`answer ${branch}`, () => undefined);
   const [isBusy, setBusy] = useState(false);
 
   async function run(): Promise<void> {
@@ -155,7 +159,6 @@ interface SqlAnswer {
 
 const NUMBERS = new Set(["int2", "int4", "int8", "float4", "float8", "numeric"]);
 const MAX_SHOWN = 300;
-const MAX_BARS = 200;
 
 /**
  * The result of a statement as a table; numbers of one column as a plot. A result has at most 1,000 rows, so
@@ -218,7 +221,7 @@ function shown(value: unknown): string {
 }
 
 function BarPlot({ name, values }: { name: string; values: readonly number[] }): JSX.Element {
-  const bars = values.slice(0, MAX_BARS).map((value) => (Number.isFinite(value) ? value : 0));
+  const bars = values.map((value) => (Number.isFinite(value) ? value : 0));
   const most = Math.max(0, ...bars);
   const least = Math.min(0, ...bars);
   const height = (value: number): number => (Math.abs(value) / (most - least || 1)) * 100;

@@ -44,6 +44,11 @@ export function go(view: View, place?: Place, table?: string): void {
   location.hash = hrefOf(view, place, table);
 }
 
+/** Back leads past it: for an address that the page itself completes. */
+export function goInstead(view: View, place?: Place, table?: string): void {
+  location.replace(hrefOf(view, place, table));
+}
+
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -2,7 +2,7 @@
 import { computed, signal } from "@preact/signals";
 import type { ColumnSchema, TableSchema } from "../../records/schema.ts";
 import { ApiError, branchPath, call, messageOf, type Place } from "../api/client.ts";
-import { go, route } from "./route.ts";
+import { goInstead, route } from "./route.ts";
 
 export type { ColumnSchema, TableSchema };
 
@@ -18,18 +18,22 @@ export const catalogFault = signal("");
 
 export const currentTable = computed(() => tables.value?.find(({ name }) => name === route.value.table));
 
+const { compare } = new Intl.Collator("en", { numeric: true });
+/** As people count: branch-2 before branch-10. */
+const byName = (a: { readonly name: string }, b: { readonly name: string }): number => compare(a.name, b.name);
+
 export async function loadDatabases(): Promise<void> {
   const { databases: found } = await call<{ databases: { name: string }[] }>("GET", "/dbs");
   databases.value = await Promise.all(
-    found.map(async ({ name }) => {
+    found.toSorted(byName).map(async ({ name }) => {
       const { branches } = await call<{ branches: { name: string }[] }>("GET", `/dbs/${encodeURIComponent(name)}`);
-      return { name, branches: branches.map((branch) => branch.name) };
+      return { name, branches: branches.toSorted(byName).map((branch) => branch.name) };
     }),
   );
 }
 
 export async function fetchTables(place: Place): Promise<readonly TableSchema[]> {
-  return (await call<{ schema: { tables: TableSchema[] } }>("GET", branchPath(place))).schema.tables;
+  return (await call<{ schema: { tables: TableSchema[] } }>("GET", branchPath(place))).schema.tables.toSorted(byName);
 }
 
 /**
@@ -66,14 +70,13 @@ export async function loadTables(place: Place): Promise<void> {
   }
 }
 
-/** Goes to a table of the branch when none is chosen, or when the chosen one does not exist (any more). */
+/** Chooses a table of the branch when the address names none. One that does not exist is never replaced by another. */
 export function settleTable(): void {
   const { view, place, table } = route.value;
   const found = tables.value;
-  if (view === "home" || place === undefined || found === undefined || found.length === 0) return;
-  if (table !== undefined && found.some(({ name }) => name === table)) return;
+  if (view === "home" || place === undefined || found === undefined || found.length === 0 || table !== undefined) return;
   const withVectors = found.find(({ columns }) => columns.some(({ type }) => type === "vector"));
-  go(view, place, (withVectors ?? (found[0] as TableSchema)).name);
+  goInstead(view, place, (withVectors ?? (found[0] as TableSchema)).name);
 }
 
 /** main before others. */

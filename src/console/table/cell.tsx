@@ -1,10 +1,11 @@
 /** One cell: a value to read, or its text to edit, with the server's message below it. */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { messageOf, type Place } from "../api/client.ts";
 import { Swatch } from "../parts/icons.tsx";
 import { shortNumber } from "../parts/numbers.ts";
 import { grouped, normOf } from "../search/terms.ts";
+import { useKept } from "../state/kept.ts";
 import { hrefOf } from "../state/route.ts";
 import type { ColumnSchema } from "../state/server-content.ts";
 import { linkId, shortText, textOf } from "./cell-text.ts";
@@ -30,6 +31,8 @@ export function CellValue({ column, value, place }: { column: ColumnSchema; valu
 }
 
 interface CellEditorProps {
+  /** Under this name the text is kept while it is being edited. */
+  kept: string;
   column: ColumnSchema;
   value: unknown;
   /** @throws the server's objection. */
@@ -42,10 +45,24 @@ interface CellEditorProps {
   saver: { current: (() => Promise<boolean>) | undefined };
 }
 
-export function CellEditor({ column, value, onSave, onClose, saver }: CellEditorProps): JSX.Element {
-  const [text, setText] = useState(() => textOf(column, value));
+export function CellEditor({ kept, column, value, onSave, onClose, saver }: CellEditorProps): JSX.Element {
+  const [text, setText] = useKept(kept, () => textOf(column, value));
+  const editor = useRef<HTMLDivElement>(null);
   const [fault, setFault] = useState("");
   const [isBusy, setBusy] = useState(false);
+  useEffect(() => {
+    const element = editor.current as HTMLDivElement;
+    const box = element.getBoundingClientRect();
+    const frame = (element.closest(".grid") ?? element).getBoundingClientRect();
+    // In the last columns and rows it opens to where there is room.
+    if (box.right > frame.right) element.classList.add("leftward");
+    if (box.bottom > frame.bottom) element.classList.add("upward");
+    // Of the double click.
+    getSelection()?.removeAllRanges();
+    const control = element.querySelector<HTMLElement>("textarea, select");
+    control?.focus();
+    if (control instanceof HTMLTextAreaElement) control.setSelectionRange(0, 0);
+  }, []);
   async function save(): Promise<boolean> {
     if (isBusy) return false;
     if (text === textOf(column, value)) return true;
@@ -67,7 +84,7 @@ export function CellEditor({ column, value, onSave, onClose, saver }: CellEditor
     // The grid's own keys must not act while the user is typing.
     event.stopPropagation();
     if (event.key === "Escape") onClose();
-    else if (event.key === "Enter" && !event.shiftKey) {
+    else if (event.key === "Enter" && !event.shiftKey && !(event.target instanceof HTMLButtonElement)) {
       event.preventDefault();
       void finish();
     }
@@ -76,11 +93,9 @@ export function CellEditor({ column, value, onSave, onClose, saver }: CellEditor
     "aria-label": `New value of ${column.name}`,
     "aria-invalid": fault !== "",
     "aria-describedby": fault === "" ? undefined : "cell-fault",
-    onKeyDown: pressKey,
-    ref: (element: HTMLElement | null) => element?.focus(),
   };
   return (
-    <div class="cell-editor">
+    <div ref={editor} class="cell-editor" role="group" aria-label={`Edit ${column.name}`} onKeyDown={pressKey}>
       {column.type === "bool" ? (
         <select {...common} value={text} onChange={(event) => setText(event.currentTarget.value)}>
           {["", "true", "false"].map((option) => (
@@ -92,7 +107,7 @@ export function CellEditor({ column, value, onSave, onClose, saver }: CellEditor
       ) : (
         <textarea
           {...common}
-          rows={text.length > 60 ? 5 : 1}
+          rows={Math.min(MAX_LINES, Math.max(text.length > 60 ? 5 : 1, text.split("\n").length))}
           spellcheck={false}
           value={text}
           onInput={(event) => setText(event.currentTarget.value)}
@@ -114,6 +129,9 @@ export function CellEditor({ column, value, onSave, onClose, saver }: CellEditor
     </div>
   );
 }
+
+/** Of a text that is edited; longer ones are scrolled. */
+const MAX_LINES = 12;
 
 const MAX_BARS = 32;
 

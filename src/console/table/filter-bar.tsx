@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { submitting, TextField } from "../parts/form.tsx";
+import { Menu } from "../parts/menu.tsx";
 import type { ColumnSchema } from "../state/server-content.ts";
 import { fromText } from "./cell-text.ts";
 
@@ -44,27 +45,24 @@ export function FilterBar({ columns, text, fault, onChange, onApply }: FilterBar
     <form class="filter-bar" onSubmit={submitting(() => onApply(text))}>
       <TextField label="Filter" fault={fault} class="code" placeholder='{"column": {"$gt": 1}}' value={text} onInput={onChange} />
       <button type="submit">Apply</button>
-      <details class="builder">
-        <summary>Build</summary>
-        <div class="builder-fields">
-          <select aria-label="Column" value={column} onChange={(event) => setColumn(event.currentTarget.value)}>
-            {all.map(({ name }) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-          <select aria-label="Condition" value={operator} onChange={(event) => setOperator(event.currentTarget.value)}>
-            {OPERATORS.map(([value, said]) => (
-              <option key={value} value={value}>
-                {said}
-              </option>
-            ))}
-          </select>
-          {needsOperand && <input aria-label="Value" value={operand} onInput={(event) => setOperand(event.currentTarget.value)} />}
-          <button type="button" onClick={add}>
-            Add condition
-          </button>
-        </div>
-      </details>
+      <Menu label="Build">
+        <select aria-label="Column" value={column} onChange={(event) => setColumn(event.currentTarget.value)}>
+          {all.map(({ name }) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+        <select aria-label="Condition" value={operator} onChange={(event) => setOperator(event.currentTarget.value)}>
+          {OPERATORS.map(([value, said]) => (
+            <option key={value} value={value}>
+              {said}
+            </option>
+          ))}
+        </select>
+        {needsOperand && <input aria-label="Value" value={operand} onInput={(event) => setOperand(event.currentTarget.value)} />}
+        <button type="button" onClick={add}>
+          Add condition
+        </button>
+      </Menu>
     </form>
   );
 }

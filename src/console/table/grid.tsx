@@ -2,11 +2,14 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Place } from "../api/client.ts";
+import { forget, useKept } from "../state/kept.ts";
 import type { ColumnSchema } from "../state/server-content.ts";
 import { CellEditor, CellValue } from "./cell.tsx";
 import type { RecordQuestion, TableRecord } from "./record-pages.ts";
 
 interface GridProps {
+  /** Names what is kept of it. */
+  kept: string;
   place: Place;
   columns: readonly ColumnSchema[];
   /** The rows that have been read, by their index. */
@@ -28,12 +31,19 @@ interface GridProps {
   onSave: (record: TableRecord, column: ColumnSchema, text: string) => Promise<void>;
 }
 
+interface Editing {
+  readonly id: string;
+  readonly column: string;
+}
+
+const HEAD_HEIGHT = 52;
 const ROW_HEIGHT = 38;
 const ROWS_AROUND = 8;
 
 const ID_COLUMN: ColumnSchema = { name: "id", type: "string" };
 
 export function Grid({
+  kept,
   place,
   columns,
   rows,
@@ -52,12 +62,15 @@ export function Grid({
   const saver = useRef<(() => Promise<boolean>) | undefined>(undefined);
   const [view, setView] = useState({ top: 0, height: 600 });
   const [active, setActive] = useState({ row: 0, column: 0 });
-  const [editing, setEditing] = useState<{ id: string; column: string } | undefined>(undefined);
+  const [editing, setEditing] = useKept<Editing | undefined>(`editing ${kept}`, () => undefined);
   const all = [ID_COLUMN, ...columns];
   const heights = scrollHeights(count, view.height);
   const top = view.top * heights.scale;
   const first = Math.max(0, Math.min(count, Math.floor(top / ROW_HEIGHT)) - ROWS_AROUND);
   const last = Math.min(count, Math.ceil((top + view.height) / ROW_HEIGHT) + ROWS_AROUND);
+
+  // Tab leads into the grid wherever it is scrolled to.
+  const tabRow = active.row >= first && active.row < last ? active.row : Math.min(Math.ceil(top / ROW_HEIGHT), last - 1);
 
   const shownRows = Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i);
   // Each row has a key of its own: while others write, a record may appear in two pages.
@@ -89,8 +102,8 @@ export function Grid({
     const from = next.row * ROW_HEIGHT;
     const scrolled = element.scrollTop * heights.scale;
     if (from < scrolled) element.scrollTop = from / heights.scale;
-    else if (from + 2 * ROW_HEIGHT > scrolled + element.clientHeight)
-      element.scrollTop = (from + 2 * ROW_HEIGHT - element.clientHeight) / heights.scale;
+    else if (from + ROW_HEIGHT + HEAD_HEIGHT > scrolled + element.clientHeight)
+      element.scrollTop = (from + ROW_HEIGHT + HEAD_HEIGHT - element.clientHeight) / heights.scale;
     requestAnimationFrame(() => element.querySelector<HTMLElement>('[tabindex="0"][role="gridcell"]')?.focus());
   }
 
@@ -99,8 +112,14 @@ export function Grid({
     if (!mayEdit || record === undefined || column === undefined || column === ID_COLUMN) return;
     if (editing?.id === record.id && editing.column === column.name) return;
     if (editing !== undefined && (await saver.current?.()) === false) return;
-    setEditing({ id: record.id, column: column.name });
+    editOnly({ id: record.id, column: column.name });
   }
+
+  function editOnly(next: Editing | undefined): void {
+    if (editing !== undefined) forget(keyOfText(editing));
+    setEditing(next);
+  }
+  const keyOfText = ({ id, column }: Editing): string => `text ${kept} ${column} ${id}`;
 
   function pressKey(event: KeyboardEvent): void {
     const { row, column } = active;
@@ -124,7 +143,7 @@ export function Grid({
   }
 
   function stopEditing(): void {
-    setEditing(undefined);
+    editOnly(undefined);
     moveTo(active.row, active.column);
   }
 
@@ -160,7 +179,8 @@ export function Grid({
               )}
               {isSortable ? (
                 <button type="button" onClick={() => onSort(column.name)}>
-                  <bdi>{column.name}</bdi> <span aria-hidden="true">{direction === "asc" ? "↑" : direction === "desc" ? "↓" : ""}</span>
+                  <bdi>{column.name}</bdi>
+                  {direction !== undefined && <span aria-hidden="true"> {direction === "asc" ? "↑" : "↓"}</span>}
                 </button>
               ) : (
                 <bdi>{column.name}</bdi>
@@ -184,7 +204,7 @@ export function Grid({
               style={{ top: `${row * ROW_HEIGHT - top + view.top}px` }}
             >
               {all.map((column, j) => {
-                const isActive = active.row === row && active.column === j;
+                const isActive = tabRow === row && active.column === j;
                 const isEdited = record !== undefined && editing?.id === record.id && editing.column === column.name;
                 return (
                   <div
@@ -192,7 +212,7 @@ export function Grid({
                     role="gridcell"
                     class={`${cellClass(column)}${isEdited ? " edited" : ""}`}
                     tabIndex={isActive ? 0 : -1}
-                    onClick={() => setActive({ row, column: j })}
+                    onFocusIn={() => setActive({ row, column: j })}
                     onDblClick={() => void edit(record, column)}
                   >
                     {record === undefined && column === ID_COLUMN && <span class="muted">…</span>}
@@ -207,6 +227,7 @@ export function Grid({
                     )}
                     {isEdited ? (
                       <CellEditor
+                        kept={keyOfText(editing as Editing)}
                         column={column}
                         value={record[column.name]}
                         onSave={(text) => onSave(record, column, text)}

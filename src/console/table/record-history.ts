@@ -4,7 +4,8 @@
  */
 import { signal } from "@preact/signals";
 import { MAX_OPERATIONS } from "../../records/request-limits.ts";
-import { branchPath, call, type Place, recordPath } from "../api/client.ts";
+import { branchPath, call, type Place, recordPath, tablePath } from "../api/client.ts";
+import { keptFor } from "../state/kept.ts";
 import type { ColumnSchema, TableSchema } from "../state/server-content.ts";
 import { linkId } from "./cell-text.ts";
 import type { TableRecord } from "./record-pages.ts";
@@ -17,15 +18,26 @@ interface Change {
   readonly back: readonly Operation[];
 }
 
+/** Operations that a table's history holds at most; its oldest changes go first. */
+const MAX_KEPT_OPERATIONS = 20_000;
+
+/** Of a table; the same whenever its view is opened again. */
+export function historyOf(place: Place, table: TableSchema): RecordHistory {
+  const history = keptFor(`history ${tablePath(place, table.name)}`, () => new RecordHistory(place, table));
+  history.table = table;
+  return history;
+}
+
 export class RecordHistory {
   /** The last one is the first to be undone. */
   readonly changes = signal<readonly Change[]>([]);
   readonly #place: Place;
-  readonly #table: TableSchema;
+  /** As it is now. */
+  table: TableSchema;
 
   constructor(place: Place, table: TableSchema) {
     this.#place = place;
-    this.#table = table;
+    this.table = table;
   }
 
   /**
@@ -33,20 +45,20 @@ export class RecordHistory {
    * @throws {ApiError} 422 when somebody else has changed it since it was read.
    */
   async edit(record: TableRecord, column: ColumnSchema, value: unknown): Promise<TableRecord> {
-    const path = `${recordPath(this.#place, this.#table.name, record.id)}?columns=*&ifVersion=${record.xata.version}`;
+    const path = `${recordPath(this.#place, this.table.name, record.id)}?columns=*&ifVersion=${record.xata.version}`;
     const now = await call<TableRecord>("PATCH", path, { [column.name]: value });
     const old = sendable(column, record[column.name]);
-    const back = { update: { table: this.#table.name, id: record.id, fields: { [column.name]: old }, ifVersion: now.xata.version } };
+    const back = { update: { table: this.table.name, id: record.id, fields: { [column.name]: old }, ifVersion: now.xata.version } };
     this.#remember({ said: `changed ${column.name} of ${record.id}`, back: [back] });
     return now;
   }
 
   async insert(id: string, fields: Readonly<Record<string, unknown>>): Promise<void> {
     const record = id === "" ? fields : { ...fields, id };
-    const operations = [{ insert: { table: this.#table.name, record, createOnly: true } }];
+    const operations = [{ insert: { table: this.table.name, record, createOnly: true } }];
     const { results } = await this.#run(operations);
     const inserted = results[0]?.id as string;
-    this.#remember({ said: `inserted ${inserted}`, back: [{ delete: { table: this.#table.name, id: inserted, failIfMissing: true } }] });
+    this.#remember({ said: `inserted ${inserted}`, back: [{ delete: { table: this.table.name, id: inserted, failIfMissing: true } }] });
   }
 
   /**
@@ -55,7 +67,7 @@ export class RecordHistory {
    * @param replaces  whether existing records are replaced, which cannot be undone.
    */
   async insertAll(records: readonly Readonly<Record<string, unknown>>[], replaces: boolean): Promise<void> {
-    const table = this.#table.name;
+    const table = this.table.name;
     const { results } = await this.#run(records.map((record) => ({ insert: { table, record, createOnly: !replaces } })));
     if (replaces) return;
     const back = results.map(({ id }) => ({ delete: { table, id, failIfMissing: true } }));
@@ -70,8 +82,8 @@ export class RecordHistory {
     if (records.length > MAX_OPERATIONS) {
       throw new Error(`${records.length} records are selected; a transaction deletes ${MAX_OPERATIONS} at most. Nothing was deleted.`);
     }
-    await this.#run(records.map(({ id }) => ({ delete: { table: this.#table.name, id, failIfMissing: true } })));
-    const back = records.map((record) => ({ insert: { table: this.#table.name, record: this.#fieldsOf(record), createOnly: true } }));
+    await this.#run(records.map(({ id }) => ({ delete: { table: this.table.name, id, failIfMissing: true } })));
+    const back = records.map((record) => ({ insert: { table: this.table.name, record: this.#fieldsOf(record), createOnly: true } }));
     this.#remember({ said: records.length === 1 ? `deleted ${records[0]?.id}` : `deleted ${records.length} records`, back });
   }
 
@@ -88,12 +100,15 @@ export class RecordHistory {
   }
 
   #remember(change: Change): void {
-    this.changes.value = [...this.changes.value, change];
+    const changes = [...this.changes.value, change];
+    let held = changes.reduce((sum, { back }) => sum + back.length, 0);
+    while (held > MAX_KEPT_OPERATIONS) held -= changes.shift()?.back.length ?? held;
+    this.changes.value = changes;
   }
 
   #fieldsOf(record: TableRecord): Record<string, unknown> {
     const fields: Record<string, unknown> = { id: record.id };
-    for (const column of this.#table.columns) {
+    for (const column of this.table.columns) {
       const value = sendable(column, record[column.name]);
       if (value !== null) fields[column.name] = value;
     }

@@ -3,49 +3,71 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, call, messageOf, type Place, recordPath, tablePath } from "../api/client.ts";
 import { lazyView } from "../lazy-view.tsx";
-import { ActionForm, TextField, useAttempt } from "../parts/form.tsx";
+import { type Confirmation, ConfirmDialog } from "../parts/confirm-dialog.tsx";
+import { CurrentTable } from "../parts/current-table.tsx";
+import { ActionForm, TextField, useAttempt, useRoundsOf } from "../parts/form.tsx";
 import { Icon } from "../parts/icons.tsx";
-import { Fault, Notice, Waiting } from "../parts/notice.tsx";
+import { Menu } from "../parts/menu.tsx";
+import { Fault, Notice } from "../parts/notice.tsx";
+import { counted } from "../parts/numbers.ts";
+import { droppedFile } from "../state/dropped-file.ts";
+import { useKept } from "../state/kept.ts";
 import { mayWrite } from "../state/page-session.ts";
 import { route } from "../state/route.ts";
-import { type ColumnSchema, currentTable, type TableSchema, tables } from "../state/server-content.ts";
+import type { ColumnSchema, TableSchema } from "../state/server-content.ts";
 import { fromText, textOf } from "./cell-text.ts";
 import { FilterBar } from "./filter-bar.tsx";
 import { Grid } from "./grid.tsx";
-import { RecordHistory } from "./record-history.ts";
+import { historyOf } from "./record-history.ts";
 import { RecordPages, type RecordQuestion, type TableRecord } from "./record-pages.ts";
 import { ExportMenu } from "./transfer/export-menu.tsx";
 
-const ImportPanel = lazyView(async () => (await import("./transfer/import-panel.tsx")).ImportPanel);
+const ImportPanel = lazyView(() => import("./transfer/import-panel.tsx"), "ImportPanel");
 
 export function TableView(): JSX.Element {
-  const { place, record } = route.value;
-  const table = currentTable.value;
-  if (tables.value?.length === 0) return <Notice>This branch has no tables yet.</Notice>;
-  if (place === undefined || table === undefined) return <Waiting what="Reading the schema …" />;
-  const key = `${place.database}:${place.branch}/${table.name}/${record ?? ""}`;
-  return <Spreadsheet key={key} place={place} table={table} record={record} />;
+  const { record } = route.value;
+  const spreadsheet = (place: Place, table: TableSchema): JSX.Element => {
+    const key = `${tablePath(place, table.name)} ${record ?? ""}`;
+    return <Spreadsheet key={key} kept={key} place={place} table={table} record={record} />;
+  };
+  return <CurrentTable view={spreadsheet} />;
 }
 
-function Spreadsheet({ place, table, record }: { place: Place; table: TableSchema; record: string | undefined }): JSX.Element {
+interface SpreadsheetProps {
+  /** Names what is kept of it. */
+  kept: string;
+  place: Place;
+  table: TableSchema;
+  /** Of the address. */
+  record: string | undefined;
+}
+
+function Spreadsheet({ kept, place, table, record }: SpreadsheetProps): JSX.Element {
   const pages = useMemo(() => new RecordPages(place, table), []);
-  const history = useMemo(() => new RecordHistory(place, table), []);
-  const [filterText, setFilterText] = useState(record === undefined ? "" : JSON.stringify({ id: record }));
+  const history = historyOf(place, table);
+  const onlyRecord = record === undefined ? undefined : { id: record };
+  const [filterText, setFilterText] = useKept(`filter ${kept}`, () => (record === undefined ? "" : JSON.stringify(onlyRecord)));
   const [filterFault, setFilterFault] = useState("");
-  const [question, setQuestion] = useState<RecordQuestion>({ filter: record === undefined ? undefined : { id: record }, sort: undefined });
+  const [question, setQuestion] = useKept<RecordQuestion>(`question ${kept}`, () => ({ filter: onlyRecord, sort: undefined }));
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [hidden, setHidden] = useState<ReadonlySet<string>>(() => hiddenColumns(place, table.name));
   const [edited, setEdited] = useState<string | undefined>(undefined);
-  const [isInserting, setInserting] = useState(false);
-  const [dropped, setDropped] = useState<File | undefined>(undefined);
+  const [isInserting, setInserting] = useKept(`inserting ${kept}`, () => false);
+  const [confirmation, ask] = useState<Confirmation | undefined>(undefined);
   const { fault, attempt } = useAttempt();
 
-  useEffect(() => void pages.open(question), [question]);
+  const round = useRoundsOf(pages.fault.value !== "");
+  useEffect(() => void pages.open(question), [question, round]);
   pages.pinned = edited === undefined ? selected : new Set([...selected, edited]);
 
   const mayEdit = mayWrite.value;
   const held = [...pages.rows.value.values()];
   const chosen = held.filter(({ id }) => selected.has(id));
+  const path = tablePath(place, table.name);
+  const file = droppedFile.value?.path === path ? droppedFile.value.file : undefined;
+  const takeFile = (next: File | undefined): void => {
+    droppedFile.value = next && { file: next, path };
+  };
   const lastChange = history.changes.value.at(-1);
 
   function applyFilter(text: string): void {
@@ -55,6 +77,11 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
     } catch (error) {
       setFilterFault(`This is not JSON: ${messageOf(error)}`);
     }
+  }
+
+  function showAll(): void {
+    setFilterText("");
+    applyFilter("");
   }
 
   function sortBy(column: string): void {
@@ -77,11 +104,21 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
     }
   }
 
-  const removeChosen = (): Promise<void> =>
-    attempt(async () => {
-      await history.deleteAll(chosen);
-      pages.remove(new Set(chosen.map(({ id }) => id)));
-      setSelected(new Set());
+  const removeChosen = (): void =>
+    ask({
+      title: chosen.length === 1 ? `Delete ${chosen[0]?.id}` : `Delete ${counted(chosen.length, "record")}`,
+      consequences: [
+        `Deletes ${counted(chosen.length, "record")} of the table ${table.name}.`,
+        "Links to them become empty.",
+        "You can undo it while this page is open; the links stay empty.",
+      ],
+      isDestructive: true,
+      verb: "Delete",
+      async run() {
+        await history.deleteAll(chosen);
+        pages.remove(new Set(chosen.map(({ id }) => id)));
+        setSelected(new Set());
+      },
     });
 
   const undo = (): Promise<void> =>
@@ -99,32 +136,20 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
 
   const refused = filterFault || (pages.fault.value.startsWith("filter") ? pages.fault.value : "");
   return (
-    <section
-      class="spreadsheet"
-      aria-label={`Table ${table.name}`}
-      onDragOver={(event) => {
-        if (mayEdit && event.dataTransfer?.types.includes("Files")) event.preventDefault();
-      }}
-      onDrop={(event) => {
-        const file = event.dataTransfer?.files[0];
-        if (!mayEdit || file === undefined) return;
-        event.preventDefault();
-        setDropped(file);
-      }}
-    >
+    <section class="spreadsheet" aria-label={`Table ${table.name}`}>
       <div class="toolbar">
         <FilterBar columns={table.columns} text={filterText} fault={refused} onChange={setFilterText} onApply={applyFilter} />
         <div class="actions">
           <Columns columns={table.columns} hidden={hidden} onToggle={toggle} />
           <ExportMenu place={place} table={table} question={question} />
-          {mayEdit && <ImportButton onFile={setDropped} />}
+          {mayEdit && <ImportButton onFile={takeFile} />}
           {mayEdit && (
             <button type="button" onClick={() => setInserting(true)}>
               <Icon name="plus" /> New
             </button>
           )}
           {mayEdit && (
-            <button type="button" class="danger" disabled={chosen.length === 0} onClick={() => void removeChosen()}>
+            <button type="button" class="danger" disabled={chosen.length === 0} onClick={removeChosen}>
               <Icon name="trash" /> Delete{chosen.length === 0 ? "" : ` ${chosen.length}`}
             </button>
           )}
@@ -137,6 +162,7 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
       </div>
       {isInserting && (
         <InsertForm
+          kept={kept}
           columns={table.columns}
           onInsert={async (id, fields) => {
             await history.insert(id, fields);
@@ -145,14 +171,14 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
           onClose={() => setInserting(false)}
         />
       )}
-      {dropped !== undefined && (
+      {mayEdit && file !== undefined && (
         <ImportPanel
-          key={`${dropped.name} ${dropped.lastModified}`}
-          file={dropped}
+          key={`${file.name} ${file.lastModified}`}
+          file={file}
           table={table}
           history={history}
           onWritten={() => void pages.open(question)}
-          onClose={() => setDropped(undefined)}
+          onClose={() => takeFile(undefined)}
         />
       )}
       {fault !== "" && <Fault>{fault}</Fault>}
@@ -164,7 +190,26 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
           </button>
         </Fault>
       )}
+      {pages.total.value === 0 && !pages.isLoading.value && (
+        <Notice>
+          {question.filter === undefined ? (
+            "The table has no records yet."
+          ) : onlyRecord !== undefined && JSON.stringify(question.filter) === JSON.stringify(onlyRecord) ? (
+            <>
+              There is no record <bdi class="name">{record}</bdi> in this table.
+            </>
+          ) : (
+            "No record passes the filter."
+          )}{" "}
+          {question.filter !== undefined && (
+            <button type="button" onClick={showAll}>
+              Show all records
+            </button>
+          )}
+        </Notice>
+      )}
       <Grid
+        kept={kept}
         place={place}
         columns={table.columns.filter(({ name }) => !hidden.has(name))}
         rows={pages.rows.value}
@@ -189,6 +234,7 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
         {lastChange === undefined ? "" : ` · ${lastChange.said}`}
         {mayEdit ? " · double-click or Enter edits a cell, a file dropped here is imported" : " · this key may only read"}
       </p>
+      {confirmation !== undefined && <ConfirmDialog confirmation={confirmation} onClose={() => ask(undefined)} />}
     </section>
   );
 }
@@ -225,21 +271,19 @@ interface ColumnsProps {
 
 function Columns({ columns, hidden, onToggle }: ColumnsProps): JSX.Element {
   return (
-    <details class="builder columns">
-      <summary>Columns</summary>
-      <div class="builder-fields">
-        {columns.map(({ name }) => (
-          <label key={name} class="check">
-            <input type="checkbox" checked={!hidden.has(name)} onChange={() => onToggle(name)} />
-            <bdi>{name}</bdi>
-          </label>
-        ))}
-      </div>
-    </details>
+    <Menu label="Columns">
+      {columns.map(({ name }) => (
+        <label key={name} class="check">
+          <input type="checkbox" checked={!hidden.has(name)} onChange={() => onToggle(name)} />
+          <bdi>{name}</bdi>
+        </label>
+      ))}
+    </Menu>
   );
 }
 
 interface InsertFormProps {
+  kept: string;
   columns: readonly ColumnSchema[];
   /** @throws what the server says against it. */
   onInsert: (id: string, fields: Readonly<Record<string, unknown>>) => Promise<void>;
@@ -247,8 +291,8 @@ interface InsertFormProps {
 }
 
 /** A new record: a field for each column. */
-function InsertForm({ columns, onInsert, onClose }: InsertFormProps): JSX.Element {
-  const [texts, setTexts] = useState<Readonly<Record<string, string>>>({});
+function InsertForm({ kept, columns, onInsert, onClose }: InsertFormProps): JSX.Element {
+  const [texts, setTexts] = useKept<Readonly<Record<string, string>>>(`new record ${kept}`, () => ({}));
   const { fault, attempt } = useAttempt();
   async function insert(): Promise<void> {
     const given = columns.filter(({ name }) => (texts[name] ?? "") !== "");
@@ -256,12 +300,13 @@ function InsertForm({ columns, onInsert, onClose }: InsertFormProps): JSX.Elemen
       texts.id ?? "",
       Object.fromEntries(given.map((column) => [column.name, fromText(column, texts[column.name] as string)])),
     );
+    setTexts({});
     onClose();
   }
   // The server names the column that it is about.
   const column = columns.find(({ name }) => fault.includes(`"${name}"`) || fault.startsWith(`${name}:`));
   const faulty = column?.name ?? (/\bid\b/.test(fault) ? "id" : undefined);
-  const set = (name: string, text: string): void => setTexts((old) => ({ ...old, [name]: text }));
+  const set = (name: string, text: string): void => setTexts({ ...texts, [name]: text });
   return (
     <ActionForm label="New record" look="card insert-form" verb="Insert" onSubmit={() => void attempt(insert)} onCancel={onClose}>
       <h2>New record</h2>

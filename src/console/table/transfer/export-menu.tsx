@@ -8,6 +8,7 @@ import { MAX_PAGE_SIZE } from "../../../records/request-limits.ts";
 import { apiBase, messageOf, type Place, tablePath } from "../../api/client.ts";
 import { countVectors } from "../../map/vector-map.ts";
 import { vectorBlocks } from "../../map/vector-stream.ts";
+import { Menu } from "../../parts/menu.tsx";
 import { Fault } from "../../parts/notice.tsx";
 import { sizeInWords } from "../../parts/numbers.ts";
 import { key } from "../../state/page-session.ts";
@@ -79,38 +80,35 @@ export function ExportMenu({ place, table, question }: ExportMenuProps): JSX.Ele
       })),
   ];
   return (
-    <details class="builder export">
-      <summary>Export</summary>
-      <div class="builder-fields">
-        {progress === undefined ? (
-          formats.map((format) => (
-            <button key={format.file} type="button" onClick={() => void run(format)}>
-              {format.name}
+    <Menu label="Export">
+      {progress === undefined ? (
+        formats.map((format) => (
+          <button key={format.file} type="button" onClick={() => void run(format)}>
+            {format.name}
+          </button>
+        ))
+      ) : (
+        <>
+          <span role="status">{large === undefined ? `${progress.toLocaleString("en")} records read …` : sizeSaid(large.size)}</span>
+          {large !== undefined && (
+            <button
+              type="button"
+              class="primary"
+              onClick={() => {
+                setLarge(undefined);
+                large.agree();
+              }}
+            >
+              Go on
             </button>
-          ))
-        ) : (
-          <>
-            <span role="status">{large === undefined ? `${progress.toLocaleString("en")} records read …` : sizeSaid(large.size)}</span>
-            {large !== undefined && (
-              <button
-                type="button"
-                class="primary"
-                onClick={() => {
-                  setLarge(undefined);
-                  large.agree();
-                }}
-              >
-                Go on
-              </button>
-            )}
-            <button type="button" onClick={() => running.current?.abort()}>
-              Stop
-            </button>
-          </>
-        )}
-        {fault !== "" && <Fault>{fault}</Fault>}
-      </div>
-    </details>
+          )}
+          <button type="button" onClick={() => running.current?.abort()}>
+            Stop
+          </button>
+        </>
+      )}
+      {fault !== "" && <Fault>{fault}</Fault>}
+    </Menu>
   );
 }
 

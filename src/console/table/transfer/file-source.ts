@@ -97,10 +97,11 @@ const CSV_OPTIONS: Options = {
 };
 
 /**
- * CSV as the command line imports it: a header line, then records (RFC 4180). Uses the same parser package.
+ * CSV as the command line imports it: a header line, then records (RFC 4180), separated by commas, semicolons or tabs.
+ * Uses the same parser package.
  */
 async function openCsvFile(file: File): Promise<FileSource> {
-  const delimiter = file.name.toLowerCase().endsWith(".tsv") ? "\t" : ",";
+  const delimiter = file.name.toLowerCase().endsWith(".tsv") ? "\t" : await delimiterOf(file);
   const first = file.size === 0 ? undefined : await records(file, delimiter).next();
   const header = first === undefined || first.done === true ? undefined : first.value.records[0]?.record.map((name) => name ?? "");
   if (header === undefined) throw new Error("The file is empty; expected a header line with the names of the columns.");
@@ -114,6 +115,14 @@ async function openCsvFile(file: File): Promise<FileSource> {
   const double = header.find((name, i) => header.indexOf(name) !== i);
   if (double !== undefined) throw new Error(`line 1: the column ${JSON.stringify(double)} appears twice`);
   return { format: "CSV", header, isText: true, dimension: undefined, bytes: file.size, rows: () => csvRows(file, delimiter, header) };
+}
+
+/** What separates the names of the header most often, outside of quotes: spreadsheets write semicolons where the comma is decimal. */
+async function delimiterOf(file: File): Promise<string> {
+  const { value } = await textPieces(file).next();
+  const [header = ""] = (value?.text ?? "").replace(/"[^"]*"/g, "").split("\n", 1);
+  const count = (delimiter: string): number => header.split(delimiter).length;
+  return [",", ";", "\t"].reduce((best, other) => (count(other) > count(best) ? other : best));
 }
 
 async function* csvRows(file: File, delimiter: string, header: readonly string[]): AsyncGenerator<readonly FileRow[]> {

@@ -7,6 +7,7 @@ import { csvValue } from "../../../cli/import/csv-value.ts";
 import { MAX_OPERATIONS } from "../../../records/request-limits.ts";
 import { ApiError, messageOf } from "../../api/client.ts";
 import { Fault, Notice, Waiting } from "../../parts/notice.tsx";
+import { sizeInWords } from "../../parts/numbers.ts";
 import type { ColumnSchema, TableSchema } from "../../state/server-content.ts";
 import type { RecordHistory } from "../record-history.ts";
 import { type Cell, type FileRow, type FileSource, firstMapping, openFile } from "./file-source.ts";
@@ -93,7 +94,7 @@ export function ImportPanel({ file, table, history, onWritten, onClose }: Import
       {source !== undefined && (
         <>
           <p class="muted small">
-            {source.format}, {(source.bytes / 1e6).toLocaleString("en", { maximumFractionDigits: 1 })} MB
+            {source.format}, {sizeInWords(source.bytes)}
             {source.dimension === undefined ? "" : `, vectors of ${source.dimension} dimensions`}. The first rows, and the columns that they
             go to:
           </p>
