@@ -1,13 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseQuery, queryTerms } from "../../src/full-text/query.ts";
-import { matchQuality, type Stemmer, type Term } from "../../src/full-text/terms.ts";
+import type { Stemmer, Term } from "../../src/full-text/terms.ts";
 import { type IndexedText, TextIndex } from "../../src/full-text/text-index.ts";
 import { naturalLog, scoreTexts, type TextContribution, type TextTarget } from "../../src/full-text/text-scores.ts";
-import { wordsOf } from "../../src/full-text/words.ts";
 import { runs } from "../support/random-runs.ts";
-
-type Texts = Readonly<Record<string, IndexedText>>;
+import { type Texts, textScores } from "../support/text-oracle.ts";
 
 function finish<Result>(work: Generator<unknown, Result>): Result {
   let step = work.next();
@@ -16,34 +14,6 @@ function finish<Result>(work: Generator<unknown, Result>): Result {
 }
 
 const stem: Stemmer = (word) => word.replace(/(s|ed)$/, "");
-
-/** BM25 as the documentation has it, over all records, in float64. */
-function oracle(records: ReadonlyMap<number, Texts>, targets: readonly TextTarget[], terms: readonly Term[]): Map<number, number> {
-  const wordsIn = (texts: Texts, column: string): string[] => {
-    const text = texts[column] ?? null;
-    return (typeof text === "string" ? [text] : (text ?? [])).flatMap((item) =>
-      item === null ? [] : wordsOf(item).map(({ plain }) => plain),
-    );
-  };
-  const scores = new Map<number, number>();
-  for (const term of terms) {
-    const frequency = (texts: Texts, column: string): number =>
-      wordsIn(texts, column).reduce((sum, word) => sum + matchQuality(term, word, stem), 0) / 10;
-    const having = [...records.values()].filter((texts) => targets.some(({ column }) => frequency(texts, column) > 0)).length;
-    const rarity = naturalLog(1 + (records.size - having + 0.5) / (having + 0.5));
-    for (const { column, weight } of targets) {
-      const lengths = [...records.values()].map((texts) => wordsIn(texts, column).length).filter((length) => length > 0);
-      const average = lengths.reduce((sum, length) => sum + length, 0) / lengths.length;
-      for (const [row, texts] of records) {
-        const f = frequency(texts, column);
-        if (f === 0) continue;
-        const score = (weight * rarity * f * 2.2) / (f + 1.2 * (0.25 + (0.75 * wordsIn(texts, column).length) / average));
-        scores.set(row, (scores.get(row) ?? 0) + score);
-      }
-    }
-  }
-  return scores;
-}
 
 function searched(index: TextIndex, records: number, targets: readonly TextTarget[], terms: readonly Term[]) {
   const view = index.view();
@@ -93,7 +63,7 @@ describe("a text index", () => {
           { column: "tags", weight: weights[1] },
         ];
         const found = searched(index, records.size, targets, terms);
-        const expected = oracle(records, targets, terms);
+        const expected = textScores(records, targets, terms, stem);
         expect(new Set(found.keys())).toEqual(new Set(expected.keys()));
         for (const [row, score] of expected) expect(found.get(row)).toBe(score);
       }),
