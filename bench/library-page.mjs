@@ -12,7 +12,7 @@ import { describeMachine, describeRun, loadNow } from "./machine.mjs";
 
 const COUNT = 100_000;
 const DIMENSION = 384;
-const library = readFileSync(new URL("../dist/packages/library/dist/lodestone.min.js", import.meta.url));
+const library = readFileSync(new URL("../dist/packages/library/dist/index.js", import.meta.url));
 const server = createServer((request, response) => {
   if (request.url === "/lodestone.js") response.writeHead(200, { "content-type": "text/javascript" }).end(library);
   else response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><title>p</title>");

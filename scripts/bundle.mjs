@@ -32,12 +32,15 @@ const loaderWithoutSideEffects = {
   },
 };
 
-/** The declarations have the comments; the bundles have the names of their parts, where `legalComments` keeps them. */
+/**
+ * The declarations have the comments; the bundles have the names of their parts, where `legalComments` keeps them. What a file calls
+ * its functions, classes and methods stays, for traces and profiles; variables within them do not keep their names.
+ */
 const withoutComments = {
   name: "without-comments",
   setup({ onLoad }) {
     onLoad({ filter: /[\\/]dist[\\/].*\.js$/ }, async ({ path }) => {
-      const { code } = await transform(await readFile(path, "utf8"), { minifyWhitespace: true, target: TARGET });
+      const { code } = await transform(await readFile(path, "utf8"), { minifyWhitespace: true, minifyIdentifiers: true, target: TARGET });
       return { contents: `/*! ${relative(ROOT, path)} */\n${code}`, loader: "js" };
     });
   },

@@ -18,7 +18,6 @@ export async function stageLibrary(root, worker) {
   const readable = { minifySyntax: true, minifyWhitespace: true, legalComments: "inline" };
   await bundle({ entryPoints, format: "esm", ...readable, outfile: `${to}dist/index.js` });
   await bundle({ entryPoints, format: "cjs", minify: true, outfile: `${to}dist/index.cjs` });
-  await bundle({ entryPoints, format: "esm", minify: true, outfile: `${to}dist/lodestone.min.js` });
   await bundle({
     entryPoints: [`${root}dist/workerd.js`],
     format: "esm",
@@ -74,8 +73,8 @@ function libraryManifest(project) {
     module: "./dist/index.js",
     browser: "./dist/index.cjs",
     types: "./dist/index.d.cts",
-    unpkg: "./dist/lodestone.min.js",
-    jsdelivr: "./dist/lodestone.min.js",
+    unpkg: "./dist/index.js",
+    jsdelivr: "./dist/index.js",
     exports: {
       ".": {
         workerd: { types: "./dist/index.d.ts", default: "./dist/workerd.js" },

@@ -1,9 +1,9 @@
-/** An index with values beside its vectors: filtered, saved to a file piece by piece, and loaded again. */
+/** An index with values beside its vectors: filtered, saved to a file piece by piece, loaded again, and searched for words, too. */
 import { createReadStream } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
-import { Columns, VectorIndex } from "lodestone";
+import { TextColumns, VectorIndex } from "lodestone";
 
-const columns = () => new Columns({ title: "string", year: "int", tags: "multiple" });
+const columns = () => new TextColumns({ title: "string", year: "int", tags: "multiple" });
 
 // What a film feels like: tense, funny, sad. Yours come from a model and have some hundred dimensions.
 const films = [
@@ -28,3 +28,13 @@ const { results } = loaded.search([1, 0, 0], {
   columns: ["title", "year"],
 });
 for (const { score, columns: film } of results) console.log(score.toFixed(4), film.title, film.year);
+
+// Words and a vector in one search: "airplan" is one edit away from a title, and the vector finds the others.
+const both = loaded.search({ text: "airplan", vector: [0.9, 0.1, 0.4], k: 2, columns: ["title"], explain: true });
+for (const { score, columns: film, explanation } of both.results) {
+  console.log(
+    score.toFixed(2),
+    film.title,
+    `words ${explanation.text.contribution.toFixed(2)}, vector ${explanation.vector.contribution.toFixed(2)}`,
+  );
+}

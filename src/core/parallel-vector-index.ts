@@ -14,22 +14,24 @@ import { nodeModule } from "./node-modules.ts";
 import { CREATE_OPTIONS, checkMemoryBytes, checkOptions, LOAD_OPTIONS } from "./options.ts";
 import type { CheckedValues, RowColumns, RowValues } from "./row-columns.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
-import { maskOfShard, RowWrites, rowInShard, shardOfRow, VectorStaging } from "./row-writes.ts";
+import { maskOfShard, RowWrites, rowInShard, rowOfShard, shardOfRow, VectorStaging } from "./row-writes.ts";
 import {
+  type SearchHit,
   type SearchOptions,
-  type SearchPlan,
   type SearchResult,
   toQueryMatrix,
   toSearchPlan,
   toSearchResult,
   withColumns,
 } from "./search-input.ts";
-import { ShardClient } from "./shard-client.ts";
+import { type Asked, ShardClient } from "./shard-client.ts";
 import type { ShardAnswer } from "./shard-messages.ts";
 import type { Similarity } from "./similarity.ts";
+import { isTextSearch, type TextSearch, type TextSearchResult } from "./text-search.ts";
 import { createExchange } from "./threshold-exchange.ts";
 import { gatherRows, joined, loadSnapshot, snapshotPieces, snapshotStream, type TransferOptions, type TransferSource } from "./transfer.ts";
 import { checkDimension, toFloat32 } from "./vector-input.ts";
+import type { ShardSearch } from "./vector-shard.ts";
 import { type Build, coreModule } from "./wasm-module.ts";
 
 export interface ParallelVectorIndexOptions {
@@ -257,7 +259,17 @@ export class ParallelVectorIndex {
   }
 
   /** Like VectorIndex.search, off this thread. @throws as VectorIndex.search; the signal's reason. */
-  async search(query: ArrayLike<number>, options: ParallelSearchOptions = {}): Promise<SearchResult> {
+  search(query: ArrayLike<number>, options?: ParallelSearchOptions): Promise<SearchResult>;
+  /**
+   * Like VectorIndex.search. Words are looked for in this thread, vectors off it; the answer is that of the state at the
+   * call, whatever is written meanwhile.
+   */
+  search(request: TextSearch & Pick<ParallelSearchOptions, "signal">): Promise<TextSearchResult>;
+  async search(
+    query: ArrayLike<number> | (TextSearch & Pick<ParallelSearchOptions, "signal">),
+    options: ParallelSearchOptions = {},
+  ): Promise<SearchResult> {
+    if (isTextSearch(query)) return this.#searchText(query, query.signal);
     return (await this.#search([query], options, () => "query"))[0]!;
   }
 
@@ -267,16 +279,15 @@ export class ParallelVectorIndex {
   }
 
   /** Like VectorIndex.scoreRows. @internal */
-  async scoreRows(query: Float32Array, rows: Uint32Array, similarity: Similarity): Promise<Float64Array> {
+  async scoreRows(query: Float32Array, rows: Uint32Array, similarity: Similarity, asked: Asked = {}): Promise<Float64Array> {
     const count = this.#shards.length;
     const parts: number[][] = this.#shards.map(() => []);
     for (let i = 0; i < rows.length; i++) parts[shardOfRow(rows[i]!, count)]!.push(rowInShard(rows[i]!, count));
     const answers = await Promise.all(
-      parts.map((own, i) =>
-        own.length === 0
-          ? new Float64Array(0)
-          : this.#shards[i]!.call<"score">({ type: "score", query, rows: Uint32Array.from(own), similarity }),
-      ),
+      parts.map((own, i) => {
+        const request = { type: "score", query, rows: Uint32Array.from(own), similarity } as const;
+        return own.length === 0 ? new Float64Array(0) : this.#shards[i]!.call<"score">(request, [], asked);
+      }),
     );
     const next = answers.map(() => 0);
     const scores = new Float64Array(rows.length);
@@ -449,35 +460,62 @@ export class ParallelVectorIndex {
     const plan = toSearchPlan(options, this.rows, this.#columns);
     const search = plan.shardSearch;
     const matrix = toQueryMatrix(queries, this.dimension, search.similarity, nameAt);
+    const answers = await this.#askShards(matrix, search, { signal: options.signal });
+    return queries.map((_, i) => {
+      const own = answers.map((answer) => answer[i]!);
+      const best = this.#merge(own, search.k).map(({ id, score }) => ({ id, score }));
+      return toSearchResult(totalOf(own), best, plan, this.rows, this.#columns);
+    });
+  }
+
+  /** @param queries  one or more, n × dimension. @returns the answers of each shard. */
+  #askShards(queries: Float32Array, search: ShardSearch, asked: Asked): Promise<ShardAnswer[][]> {
     const count = this.#shards.length;
-    const exchange = queries.length === 1 ? createExchange(count, search.k) : undefined;
-    const answers = await Promise.all(
+    const exchange = queries.length === this.dimension ? createExchange(count, search.k) : undefined;
+    return Promise.all(
       this.#shards.map((shard, i) => {
         const mask = search.mask && maskOfShard(search.mask, i, count);
-        return shard.call<"search">(
-          { type: "search", queries: matrix, search: { ...search, mask }, shard: i, exchange },
-          mask ? [mask.buffer] : [],
-          options.signal,
-        );
+        const request = { type: "search", queries, search: { ...search, mask }, shard: i, exchange } as const;
+        return shard.call<"search">(request, mask ? [mask.buffer] : [], asked);
       }),
-    );
-    return queries.map((_, i) =>
-      this.#merge(
-        answers.map((own) => own[i]!),
-        plan,
-      ),
     );
   }
 
+  async #searchText(request: TextSearch, signal: AbortSignalLike | undefined): Promise<TextSearchResult> {
+    this.#checkUsable();
+    const columns = withColumns(this.#columns, "A search for words");
+    const asked = { signal, turn: {} };
+    for (const shard of this.#shards) shard.hold(asked.turn);
+    try {
+      return await columns.searchTextHeld(request, {
+        dimension: this.dimension,
+        size: this.size,
+        has: (row) => this.#rowWrites.has(row),
+        search: async (query, search) => {
+          const answers = (await this.#askShards(query, search, asked)).map((own) => own[0]!);
+          const best = this.#merge(answers, search.k);
+          const scores = Float64Array.from(best, ({ score }) => score);
+          return { totalCount: totalOf(answers), rows: Uint32Array.from(best, ({ row }) => row), scores };
+        },
+        scoreRows: (query, rows, similarity) => this.scoreRows(query, rows, similarity, asked),
+      });
+    } finally {
+      for (const shard of this.#shards) shard.release(asked.turn);
+    }
+  }
+
   /** Merges the k best of each shard into the k best of all. */
-  #merge(answers: readonly ShardAnswer[], plan: SearchPlan): SearchResult {
-    const best: SearchResult["results"] = answers.flatMap(({ ids, scores }) => ids.map((id, i) => ({ id, score: scores[i]! })));
+  #merge(answers: readonly ShardAnswer[], k: number): (SearchHit & { row: number })[] {
+    const best = answers.flatMap(({ ids, rows, scores }, shard) =>
+      ids.map((id, i) => ({ id, row: rowOfShard(rows[i]!, shard, answers.length), score: scores[i]! })),
+    );
     best.sort((a, b) => b.score - a.score || compareText(a.id, b.id));
-    best.length = Math.min(best.length, plan.shardSearch.k);
-    const totalCount = answers.reduce((sum, answer) => sum + answer.totalCount, 0);
-    return toSearchResult(totalCount, best, plan, this.rows, this.#columns);
+    best.length = Math.min(best.length, k);
+    return best;
   }
 }
+
+const totalOf = (answers: readonly ShardAnswer[]): number => answers.reduce((sum, answer) => sum + answer.totalCount, 0);
 
 /** Copies the vectors at `places` of the matrix, neighbours together. */
 function gather(vectors: Float32Array, matrix: Float32Array, places: readonly number[], dimension: number): void {

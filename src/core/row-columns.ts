@@ -4,6 +4,8 @@
  * does not include its code.
  */
 import type { RowDirectory } from "./row-directory.ts";
+import type { HeldVectors, TextSearch, TextSearchResult } from "./text-search.ts";
+import type { VectorShard } from "./vector-shard.ts";
 
 /** Values of one record by column name; null or absent: none. */
 export type RowValues = Readonly<Record<string, unknown>>;
@@ -37,4 +39,8 @@ export interface RowColumns {
   encode(rows: readonly number[]): string;
   /** @throws {LodestoneError} INVALID for text that `encode` cannot have written. */
   decode(text: string): CheckedValues[];
+  /** @throws {TypeError} if they have no words; as the search of the index. */
+  searchText(request: TextSearch, shard: VectorShard): TextSearchResult;
+  /** Takes everything that depends on the state of the records before it returns its promise. */
+  searchTextHeld(request: TextSearch, vectors: HeldVectors): Promise<TextSearchResult>;
 }

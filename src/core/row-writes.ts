@@ -70,6 +70,10 @@ export function rowInShard(row: number, shards: number): number {
   return Math.floor(row / (BLOCK_ROWS * shards)) * BLOCK_ROWS + (row % BLOCK_ROWS);
 }
 
+export function rowOfShard(own: number, shard: number, shards: number): number {
+  return (Math.floor(own / BLOCK_ROWS) * shards + shard) * BLOCK_ROWS + (own % BLOCK_ROWS);
+}
+
 /** The part of a mask that belongs to `shard`, over that shard's own rows. */
 export function maskOfShard(mask: Uint32Array, shard: number, shards: number): Uint32Array<ArrayBuffer> {
   const blocks = Math.ceil(mask.length / BLOCK_WORDS);

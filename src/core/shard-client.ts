@@ -10,10 +10,18 @@ import type { ShardReply, ShardRequest, ShardResults } from "./shard-messages.ts
 import { SHARD_WORKER_SOURCE } from "./shard-worker-source.js";
 import { requestedInit } from "./wasm-module.ts";
 
+/** How a request is made. */
+export interface Asked {
+  /** Rejects at once with its reason. A request that has not been sent is dropped. */
+  signal?: AbortSignalLike | undefined;
+  /** Of whom the worker is held for; see `hold`. */
+  turn?: object | undefined;
+}
+
 interface Waiting {
-  number: number;
-  request: ShardRequest;
-  transfer: ArrayBuffer[];
+  turn: object | undefined;
+  /** undefined: the worker is held from here on. */
+  sent: { number: number; request: ShardRequest; transfer: ArrayBuffer[] } | undefined;
 }
 
 /**
@@ -28,6 +36,8 @@ export class ShardClient {
   /** In call order. */
   readonly #waiting: Waiting[] = [];
   #sent = 0;
+  /** For whom the worker is held. */
+  #turn: object | undefined;
   #failure: Error | undefined;
 
   /** @throws {LodestoneError} UNAVAILABLE where workers do not exist. */
@@ -39,22 +49,40 @@ export class ShardClient {
 
   /**
    * @param transfer  buffers that are transferred, not copied.
-   * @param signal  rejects at once with its reason. A request that has not been sent is dropped.
    */
   call<T extends ShardRequest["type"]>(
     request: Extract<ShardRequest, { type: T }>,
     transfer: ArrayBuffer[] = [],
-    signal?: AbortSignalLike,
+    { signal, turn }: Asked = {},
   ): Promise<ShardResults[T]> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (signal?.aborted) return Promise.reject(signal.reason);
     const { number, answer } = this.#pending.begin<ShardResults[T]>();
-    this.#waiting.push({ number, request, transfer });
+    const held = turn === undefined ? -1 : this.#waiting.map((waiting) => waiting.turn).lastIndexOf(turn);
+    // Behind the others of its turn; before all if that has come.
+    const place = held !== -1 ? held + 1 : turn === undefined ? this.#waiting.length : 0;
+    this.#waiting.splice(place, 0, { turn, sent: { number, request, transfer } });
     this.#send();
     if (signal === undefined) return answer;
     const onAbort = () => this.#giveUp(number, signal.reason);
     signal.addEventListener("abort", onAbort);
     return answer.finally(() => signal.removeEventListener("abort", onAbort));
+  }
+
+  /**
+   * Keeps the worker's state for a caller that asks several times: when all requests made so far have been sent, only
+   * those of this turn are, until `release`. The rest waits.
+   */
+  hold(turn: object): void {
+    this.#waiting.push({ turn, sent: undefined });
+    this.#send();
+  }
+
+  release(turn: object): void {
+    if (this.#turn === turn) this.#turn = undefined;
+    // After a failure elsewhere its turn may not have come here.
+    for (const waiting of this.#waiting) if (waiting.turn === turn) waiting.turn = undefined;
+    this.#send();
   }
 
   /** Ends the worker. Pending requests are rejected. */
@@ -65,7 +93,11 @@ export class ShardClient {
 
   #send(): void {
     while (this.#sent < MAX_SENT && this.#waiting.length > 0) {
-      const { number, request, transfer } = this.#waiting.shift()!;
+      if (this.#turn !== undefined && this.#waiting[0]!.turn !== this.#turn) return;
+      const { turn, sent } = this.#waiting.shift()!;
+      this.#turn = turn;
+      if (sent === undefined) continue;
+      const { number, request, transfer } = sent;
       this.#sent++;
       this.#transport?.hold(true);
       this.#transport?.post({ number, request }, transfer);
@@ -73,7 +105,7 @@ export class ShardClient {
   }
 
   #giveUp(number: number, reason: unknown): void {
-    const place = this.#waiting.findIndex((waiting) => waiting.number === number);
+    const place = this.#waiting.findIndex(({ sent }) => sent?.number === number);
     if (place !== -1) this.#waiting.splice(place, 1);
     this.#pending.reject(number, reason);
   }

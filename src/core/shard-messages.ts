@@ -25,6 +25,8 @@ export type ShardRequest =
 /** One worker's answer: ids and scores, best first. */
 export interface ShardAnswer {
   totalCount: number;
+  /** The worker's own row numbers. */
+  rows: Uint32Array;
   ids: string[];
   scores: Float64Array;
 }

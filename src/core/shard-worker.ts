@@ -54,7 +54,7 @@ async function handle(request: ShardRequest): Promise<unknown> {
       const { queries, search, exchange } = request;
       return shard
         .search(queries, { ...search, exchange: exchange && new ThresholdExchange(exchange, request.shard, search.k) })
-        .map(({ totalCount, rows, scores }) => ({ totalCount, ids: Array.from(rows, (row) => ids[row]), scores }));
+        .map(({ totalCount, rows, scores }) => ({ totalCount, rows, ids: Array.from(rows, (row) => ids[row]), scores }));
     }
     case "score":
       return scoreRows(shard, request.query, request.rows, request.similarity);

@@ -205,8 +205,12 @@ export async function loadSnapshot<Index extends Loadable>(
       if (fault !== undefined) return;
       const values = options.columns!.decode(text);
       if (values.length !== ids.length) throw corrupt("values are missing");
-      ids.forEach((id, i) => {
-        options.columns!.set(index!.rows.rowOf(id)!, values[i]);
+      // One by one: columns whose words are read take their time.
+      found.push(async () => {
+        for (const [i, id] of ids.entries()) {
+          options.columns!.set(index!.rows.rowOf(id)!, values[i]);
+          await slices.pause();
+        }
       });
     },
   });

@@ -23,6 +23,7 @@ import {
 } from "./search-input.ts";
 import type { Similarity } from "./similarity.ts";
 import type { SnapshotWant } from "./snapshot.ts";
+import { isTextSearch, type TextSearch, type TextSearchResult } from "./text-search.ts";
 import { gatherRows, loadSnapshot, snapshotBytes, snapshotStream, type TransferOptions, type TransferSource } from "./transfer.ts";
 import { checkDimension, toFloat32 } from "./vector-input.ts";
 import type { ScanCounts, ShardHits, VectorShard } from "./vector-shard.ts";
@@ -250,7 +251,16 @@ export class VectorIndex {
    * @param query  `dimension` finite numbers, rounded to float32; not all zero for cosineSimilarity.
    * @throws {TypeError | RangeError} for a bad query, k, similarity or filter.
    */
-  search(query: ArrayLike<number>, options: SearchOptions = {}): SearchResult {
+  search(query: ArrayLike<number>, options?: SearchOptions): SearchResult;
+  /**
+   * The k best rows by words, or by words and a vector: the same ids, order and scores as those of scoring every
+   * record. Needs TextColumns.
+   *
+   * @throws {TypeError | RangeError} for a bad member; {LodestoneError} INVALID for an unknown column or a bad filter.
+   */
+  search(request: TextSearch): TextSearchResult;
+  search(query: ArrayLike<number> | TextSearch, options: SearchOptions = {}): SearchResult {
+    if (isTextSearch(query)) return withColumns(this.#columns, "A search for words").searchText(query, this.#shard);
     return this.#search([query], options, () => "query")[0]!;
   }
 

@@ -38,3 +38,15 @@ export function isEmpty(mask: Uint32Array): boolean {
   for (let word = 0; word < mask.length; word++) if (mask[word] !== 0) return false;
   return true;
 }
+
+export function countBits(mask: Uint32Array): number {
+  let count = 0;
+  for (let i = 0; i < mask.length; i++) {
+    // The bits of pairs, of fours, of bytes, and of all bytes are added up.
+    let word = mask[i]! | 0;
+    word -= (word >>> 1) & 0x55555555;
+    word = (word & 0x33333333) + ((word >>> 2) & 0x33333333);
+    count += Math.imul((word + (word >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+  }
+  return count;
+}

@@ -13,7 +13,7 @@
  *
  * Ranks (rrf) need all scores, which are asked for piece by piece.
  */
-import { clearBit, hasBit, setBit } from "../filter/bit-mask.ts";
+import { clearBit, countBits, hasBit, setBit } from "../filter/bit-mask.ts";
 import { BestRows, type RowOrder } from "./best-rows.ts";
 import { contribution, type Fusion, rankContribution, ranksOf, SAMPLE_SIZE, type Spread, spreadOf } from "./fusion.ts";
 
@@ -309,18 +309,6 @@ function joined(one: Uint32Array, other: Uint32Array): Uint32Array {
   all.set(one);
   all.set(other, one.length);
   return all;
-}
-
-function countBits(mask: Uint32Array): number {
-  let count = 0;
-  for (let i = 0; i < mask.length; i++) {
-    // The bits of pairs, of fours, of bytes, and of all bytes are added up.
-    let word = mask[i]! | 0;
-    word -= (word >>> 1) & 0x55555555;
-    word = (word & 0x33333333) + ((word >>> 2) & 0x33333333);
-    count += Math.imul((word + (word >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
-  }
-  return count;
 }
 
 /** In ascending order. */

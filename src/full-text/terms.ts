@@ -69,7 +69,11 @@ export function editQuality(term: Term, word: string): number {
 }
 
 /** Three rows of the matrix, kept from call to call. */
-let rows = [new Uint16Array(64), new Uint16Array(64), new Uint16Array(64)] as [Uint16Array, Uint16Array, Uint16Array];
+let rows: [Uint16Array, Uint16Array, Uint16Array] | undefined;
+
+function threeRows(length: number): [Uint16Array, Uint16Array, Uint16Array] {
+  return [new Uint16Array(length), new Uint16Array(length), new Uint16Array(length)];
+}
 
 /**
  * The optimal string alignment distance: edits of one letter and transpositions of two neighbours, no part edited
@@ -78,7 +82,7 @@ let rows = [new Uint16Array(64), new Uint16Array(64), new Uint16Array(64)] as [U
  */
 export function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) > limit) return limit + 1;
-  if (rows[0].length <= b.length) rows = [new Uint16Array(2 * b.length), new Uint16Array(2 * b.length), new Uint16Array(2 * b.length)];
+  if (rows === undefined || rows[0].length <= b.length) rows = threeRows(Math.max(64, 2 * b.length));
   let [beforeLast, last, row] = rows;
   for (let j = 0; j <= b.length; j++) last[j] = j;
   let leastOfLast = 0;

@@ -20,7 +20,7 @@ export type IndexedText = string | readonly (string | null)[] | null;
 
 const NONE = -1;
 /** As many entries as a Map can have. */
-const MAX_WORDS = 2 ** 24 - 1;
+const MAX_WORDS = 16_777_215;
 /** Compaction pays from this many marked documents on. */
 const LEAST_GARBAGE = 1_024;
 const BYTES_PER_WORD = 96;

@@ -276,13 +276,13 @@ function onlyLive(index: TextView, postings: Postings | undefined, quality: numb
 
 const LN2 = Math.LN2;
 const SQRT2 = Math.SQRT2;
-const bits = new DataView(new ArrayBuffer(8));
 
 /**
  * `Math.log`, of which each engine has its own: x = m · 2ᵉ with √½ < m ≤ √2, and ln m = 2 artanh((m − 1) / (m + 1))
  * by its series. For x ≥ 1; within 2 units in the last place.
  */
 export function naturalLog(x: number): number {
+  const bits = new DataView(new ArrayBuffer(8));
   bits.setFloat64(0, x);
   const high = bits.getUint32(0);
   let exponent = (high >>> 20) - 1023;

@@ -16,10 +16,11 @@ export interface Word {
 }
 
 const WORD = /[\p{L}\p{N}\p{M}]+/gu;
-const UNSEGMENTED = "\\p{sc=Han}\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Hang}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmr}\\u30fc\\uff70";
-const HAS_UNSEGMENTED = new RegExp(`[${UNSEGMENTED}]`, "u");
+// Literals, and nothing that is made when this is imported: bundlers leave out what is not used.
+const HAS_UNSEGMENTED = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmr}\u30fc\uff70]/u;
 /** A run of characters written without spaces, or of others. Marks belong to the character before them. */
-const RUNS = new RegExp(`(?:[${UNSEGMENTED}]\\p{M}*)+|(?:(?![${UNSEGMENTED}]).)+`, "gu");
+const RUNS =
+  /(?:[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmr}\u30fc\uff70]\p{M}*)+|[^\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmr}\u30fc\uff70]+/gu;
 const UNITS = /.\p{M}*/gu;
 
 /** How much text is looked through without a pause, in UTF-16 units. */
@@ -39,9 +40,6 @@ export function plain(text: string): string {
   return fold(text.normalize("NFKD").replace(ACCENT, "")).replace(SPECIAL_LETTERS, (letter) => PLAIN_LETTERS[letter]!);
 }
 
-/** 1 for the ASCII codes of letters and digits. */
-const IS_WORD_CODE = Uint8Array.from({ length: 128 }, (_, code) => (/[a-z0-9]/i.test(String.fromCharCode(code)) ? 1 : 0));
-
 /**
  * The plain words of a text, for an index: no places, and no object for each word. Yields the text looked through
  * since the last time, in UTF-16 units, so that others can be served between two windows of a long text.
@@ -58,7 +56,9 @@ export function* visitWords(text: string, visit: (word: string) => void): Genera
   const lower = text.toLowerCase();
   let start = -1;
   for (let at = 0; at < lower.length; at++) {
-    if (IS_WORD_CODE[lower.charCodeAt(at)] === 1) {
+    const code = lower.charCodeAt(at);
+    // a to z, 0 to 9.
+    if ((code >= 97 && code <= 122) || (code >= 48 && code <= 57)) {
       if (start === -1) start = at;
     } else if (start !== -1) {
       visit(lower.slice(start, Math.min(at, start + MAX_WORD_LENGTH)));

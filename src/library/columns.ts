@@ -8,6 +8,8 @@ import { growMask } from "../columns/number-columns.ts";
 import { type ColumnStorage, createColumn, type StoredColumn } from "../columns/stored-column.ts";
 import type { CheckedValues, RowColumns, RowValues } from "../core/row-columns.ts";
 import type { RowDirectory } from "../core/row-directory.ts";
+import type { HeldVectors, TextSearch, TextSearchResult } from "../core/text-search.ts";
+import type { VectorShard } from "../core/vector-shard.ts";
 import { LodestoneError } from "../errors/lodestone-error.ts";
 import { inWords, quoted, quotedNames } from "../errors/value-in-words.ts";
 import { clearBit, hasBit, setBit } from "../filter/bit-mask.ts";
@@ -163,6 +165,16 @@ export class Columns implements RowColumns {
     }
   }
 
+  /** @internal TextColumns does. */
+  searchText(_request: TextSearch, _shard: VectorShard): TextSearchResult {
+    throw withoutWords();
+  }
+
+  /** @internal */
+  async searchTextHeld(_request: TextSearch, _vectors: HeldVectors): Promise<TextSearchResult> {
+    throw withoutWords();
+  }
+
   /** Bytes that the values take, an estimate. */
   get memoryBytes(): number {
     return this.#live.byteLength + this.#columns.reduce((bytes, { stored }) => bytes + stored.memoryBytes, 0);
@@ -194,6 +206,10 @@ export class Columns implements RowColumns {
 function storedAt(column: StoredColumn, row: number): Stored {
   const values = column.get([row]);
   return values.kind === "vector" ? null : (values.values[0] as Stored);
+}
+
+function withoutWords(): TypeError {
+  return new TypeError("A search for words needs TextColumns in place of Columns.");
 }
 
 function isText(name: string): boolean {

@@ -8,7 +8,7 @@ import { describeWith } from "../support/requirements.ts";
 import { launchChromium, newPage } from "./launch.ts";
 import { type StaticFile, serveStatic } from "./static-server.ts";
 
-const LIBRARY = readFileSync(fileURLToPath(new URL("../../dist/packages/library/dist/lodestone.min.js", import.meta.url)));
+const LIBRARY = readFileSync(fileURLToPath(new URL("../../dist/packages/library/dist/index.js", import.meta.url)));
 const PAGE = `<!doctype html><title>Lodestone</title><script type="module">
 import * as lodestone from "./lodestone.js";
 globalThis.lodestone = lodestone;

@@ -16,7 +16,7 @@ const script = (body: string | Uint8Array, headers: Record<string, string> = {})
   headers,
 });
 
-const LIBRARY = script(built("lodestone.min.js"), { "access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin" });
+const LIBRARY = script(built("index.js"), { "access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin" });
 const program = (library: string, before = "") =>
   `${ESM_PROGRAM.replace('from "lodestone"', `from "${library}"`)}${before === "" ? "" : `import { init } from "${library}";\n${before}\n`}`;
 

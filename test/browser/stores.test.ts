@@ -9,7 +9,7 @@ import { serveStatic } from "./static-server.ts";
 
 declare const lodestone: typeof Lodestone;
 
-const LIBRARY = readFileSync(fileURLToPath(new URL("../../dist/packages/library/dist/lodestone.min.js", import.meta.url)));
+const LIBRARY = readFileSync(fileURLToPath(new URL("../../dist/packages/library/dist/index.js", import.meta.url)));
 const PAGE = `<!doctype html><title>p</title><script type="module">globalThis.lodestone = await import("./lodestone.js");</script>`;
 
 describeWith("chromium", "indexes kept in a browser", (executablePath) => {

@@ -35,13 +35,14 @@ describe("the library's package", () => {
     expect(readdirSync(join(project, "node_modules")).filter((name) => !name.startsWith("."))).toEqual(["lodestone"]);
     expect(files().reduce((bytes, path) => bytes + statSync(join(installed, path)).size, 0)).toBeLessThan(1_000_000);
     expect(
-      files().filter((path) => !/^(dist\/((core|library|columns|errors)\/[^/]+\.d\.c?ts$|[^/]+$)|assembly\/|[^/]+$)/.test(path)),
+      files().filter((path) => !/^(dist\/((core|library|columns|errors|full-text)\/[^/]+\.d\.c?ts$|[^/]+$)|assembly\/|[^/]+$)/.test(path)),
     ).toEqual([]);
     const text = readFileSync(join(installed, "dist/index.js"), "utf8");
     // Before each part the bundle names its source.
     const parts = [...text.matchAll(/\/\*! ((?:dist|node_modules)\/.*?) \*\//g)].map(([, path]) => path);
     expect(parts).toContain("dist/core/vector-index.js");
-    const allowed = /^(dist\/((core|columns|errors|filter|library|text|threads)\/|[^/]+$)|node_modules\/@assemblyscript\/loader\/)/;
+    const allowed =
+      /^(dist\/((core|columns|errors|filter|full-text|library|text|threads)\/|[^/]+$)|node_modules\/@assemblyscript\/loader\/)/;
     expect(parts.filter((path) => !allowed.test(path ?? ""))).toEqual([]);
   });
 
@@ -98,7 +99,7 @@ describe("the library's package", () => {
   });
 
   it("the file for browsers imports nothing and has no top-level await", () => {
-    for (const name of ["index.js", "lodestone.min.js", "shard-worker.js"]) {
+    for (const name of ["index.js", "shard-worker.js"]) {
       const text = readFileSync(join(installed, "dist", name), "utf8");
       expect(text).not.toMatch(/^\s*import\b/m);
       expect(text).not.toMatch(/^await\b|import\(|new URL\(|import\.meta/m);
@@ -187,6 +188,8 @@ describe("the library's package", () => {
     const text = outputFiles[0]!.contents;
     expect(gzipSync(text, { level: 9 }).length).toBeLessThanOrEqual(40_000);
     expect(Buffer.from(text).toString()).not.toContain("worker_threads");
+    // Nothing of what searches words.
+    for (const part of ["vectorWeight", "sc=Khmr", "DataView(new ArrayBuffer"]) expect(Buffer.from(text).toString()).not.toContain(part);
   });
 
   it("is the same tarball, byte for byte, when it is packed again", () => {

@@ -25,7 +25,9 @@ it("node-script", () => {
   const project = install("node-script");
   try {
     for (let run = 0; run < 2; run++) {
-      expect(runTool(project, process.execPath, ["search.js"])).toBe("1.9300 The Thing 1982\n1.9091 Gravity 2013\n");
+      expect(runTool(project, process.execPath, ["search.js"])).toBe(
+        "1.9300 The Thing 1982\n1.9091 Gravity 2013\n" + "0.24 Airplane! words 1.00, vector -0.76\n0.16 Gravity words -0.25, vector 0.41\n",
+      );
     }
   } finally {
     removeFolder(project);

@@ -3,7 +3,7 @@ import { runTool } from "../outcome.ts";
 import { createProject, removeFolder, write } from "../packed.ts";
 import { tool } from "../tools.ts";
 
-const SOURCE = `import { Columns, IndexedDbStore, init, LodestoneError, OpfsStore, ParallelVectorIndex, type SearchResult, VectorIndex } from "lodestone";
+const SOURCE = `import { Columns, IndexedDbStore, init, LodestoneError, OpfsStore, ParallelVectorIndex, type SearchResult, TextColumns, type TextSearchResult, VectorIndex } from "lodestone";
 
 export async function keep(films: ParallelVectorIndex): Promise<VectorIndex> {
   const store = new IndexedDbStore();
@@ -16,6 +16,13 @@ export async function keep(films: ParallelVectorIndex): Promise<VectorIndex> {
 
 // @ts-expect-error: there is no such type of column
 new Columns({ year: "number" });
+
+export async function both(films: ParallelVectorIndex, index: VectorIndex): Promise<TextSearchResult> {
+  const { results } = index.search({ text: "space", target: ["title"], stemmer: (word) => word.toLowerCase(), explain: true });
+  const total: number = results.reduce((sum, { explanation }) => sum + (explanation?.text?.words.length ?? 0), 0);
+  await ParallelVectorIndex.create({ dimension: 3, columns: new TextColumns({ title: "string" }) });
+  return films.search({ text: "space", vector: [1, 2, total], fusion: { method: "rrf" } });
+}
 
 export async function nearest(query: Float32Array): Promise<SearchResult> {
   init({ build: "simd", wasm: new Uint8Array(8) });
