@@ -39,8 +39,8 @@ export interface RowColumns {
   encode(rows: readonly number[]): string;
   /** @throws {LodestoneError} INVALID for text that `encode` cannot have written. */
   decode(text: string): CheckedValues[];
-  /** @throws {TypeError} if they have no words; as the search of the index. */
+  /** @throws {TypeError} if they have no words; as the search of the index. @internal */
   searchText(request: TextSearch, shard: VectorShard): TextSearchResult;
-  /** Takes everything that depends on the state of the records before it returns its promise. */
+  /** Takes everything that depends on the state of the records before it returns its promise. @internal */
   searchTextHeld(request: TextSearch, vectors: HeldVectors): Promise<TextSearchResult>;
 }

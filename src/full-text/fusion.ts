@@ -11,8 +11,8 @@
  * A record without a vector has 0 from that half, which under `standardized` is the mean: nothing is known of it.
  */
 
-export const FUSION_METHODS = ["standardized", "rrf", "linear"] as const;
-export type FusionMethod = (typeof FUSION_METHODS)[number];
+export type FusionMethod = "standardized" | "rrf" | "linear";
+export const FUSION_METHODS: readonly FusionMethod[] = ["standardized", "rrf", "linear"];
 
 export interface Fusion {
   readonly method: FusionMethod;
