@@ -22,10 +22,8 @@ export function mcpCommand(command: Command, version: string): Command {
     .action(async ({ url, apiKey, write = false }: McpFlags) => {
       // Nothing is tried again here: an insert is not safe to repeat, and the agent is told of whatever fails.
       const api = apiOf(new ApiClient({ url, ...(apiKey !== undefined && { apiKey }), patienceMs: 0 }));
-      const [{ createMcpServer }, { serveStdio }] = await Promise.all([
-        import("../mcp/mcp-server.ts"),
-        import("@modelcontextprotocol/server/stdio"),
-      ]);
+      const { createMcpServer } = await import("../mcp/mcp-server.ts");
+      const { serveStdio } = await import("@modelcontextprotocol/server/stdio");
       serveStdio(() => createMcpServer(api, { version, writes: write }), { maxSubscriptions: 0 });
       // The agent closes it when it ends.
       await once(process.stdin, "close");

@@ -10,6 +10,9 @@ import type { Services } from "./services.ts";
 /** What the protocol reads of a request's headers. The key is not among them. */
 const HEADERS = ["accept", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name"];
 
+/** With the SDK, which takes half a second and 22 MB: not before the first request. */
+const loadMcp = () => import("../../mcp/mcp-server.ts");
+
 const RPC_ERROR: JsonSchema = {
   type: "object",
   description: "An error of JSON-RPC 2.0.",
@@ -37,7 +40,7 @@ export function mcpEndpoints({ version, agentsWrite = false, corsOrigins = [] }:
       async handle(request) {
         // The protocol asks for it, whether or not there are keys.
         refuseForeignOrigin(request.headers, corsOrigins);
-        const { answerMcp } = await import("../../mcp/mcp-server.ts");
+        const { answerMcp } = await loadMcp();
         const writes = agentsWrite && request.caller !== undefined && isAllowed(request.caller.scope, "write");
         const unforeseen: unknown[] = [];
         const api = apiFor(request, (error) => unforeseen.push(error));
