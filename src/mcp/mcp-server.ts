@@ -73,6 +73,3 @@ function errorText({ status, body }: ApiAnswer): string {
   const said = errors.length > 0 ? errors.map((error) => `[${error.index}] ${error.message}`).join("\n") : (message ?? `Status ${status}.`);
   return [said.slice(0, 2_000).toWellFormed(), REMEDIES[status]].filter((line) => line !== undefined).join("\n");
 }
-
-// Imported only when it is used, which the check does not see.
-// ignore unused exports
