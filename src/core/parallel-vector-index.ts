@@ -279,7 +279,11 @@ export class ParallelVectorIndex {
   }
 
   /** Like VectorIndex.scoreRows. @internal */
-  async scoreRows(query: Float32Array, rows: Uint32Array, similarity: Similarity, asked: Asked = {}): Promise<Float64Array> {
+  scoreRows(query: Float32Array, rows: Uint32Array, similarity: Similarity): Promise<Float64Array> {
+    return this.#scoreRows(query, rows, similarity, {});
+  }
+
+  async #scoreRows(query: Float32Array, rows: Uint32Array, similarity: Similarity, asked: Asked): Promise<Float64Array> {
     const count = this.#shards.length;
     const parts: number[][] = this.#shards.map(() => []);
     for (let i = 0; i < rows.length; i++) parts[shardOfRow(rows[i]!, count)]!.push(rowInShard(rows[i]!, count));
@@ -497,7 +501,7 @@ export class ParallelVectorIndex {
           const scores = Float64Array.from(best, ({ score }) => score);
           return { totalCount: totalOf(answers), rows: Uint32Array.from(best, ({ row }) => row), scores };
         },
-        scoreRows: (query, rows, similarity) => this.scoreRows(query, rows, similarity, asked),
+        scoreRows: (query, rows, similarity) => this.#scoreRows(query, rows, similarity, asked),
       });
     } finally {
       for (const shard of this.#shards) shard.release(asked.turn);

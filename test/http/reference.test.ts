@@ -95,7 +95,9 @@ describe("docs/reference", () => {
     // Each request has an answer.
     expect(examples).toHaveLength(text.split("```http").length - 1);
     for (const { method, path, body, status, answer, type } of examples) {
-      const json = body === undefined ? {} : { "content-type": "application/json" };
+      // As agents have to send it; nothing else looks at it.
+      const accept = "application/json, text/event-stream";
+      const json = body === undefined ? { accept } : { accept, "content-type": "application/json" };
       const got = await server.request(method, path, body, { authorization: `Bearer ${KEY}`, ...json });
       expect({ request: `${method} ${path} ${body ?? ""}`, status: got.status, body: got.body }).toEqual({
         request: expect.anything(),

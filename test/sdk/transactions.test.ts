@@ -140,21 +140,31 @@ describe("results", () => {
 });
 
 describe("a failure applies nothing and names the operation and the reason", () => {
-  const failures: [string, object, string][] = [
-    ["an update of nothing", { update: { table: "teams", id: "nobody", fields: { name: "x" } } }, "nobody"],
-    ["a delete that must find one", { delete: { table: "teams", id: "nobody", failIfMissing: true } }, "table [teams]: no rows deleted"],
-    ["createOnly on an id that is taken", { insert: { table: "teams", record: { id: "base", name: "x" }, createOnly: true } }, "base"],
-    ["a stale ifVersion on update", { update: { table: "teams", id: "base", fields: { name: "x" }, ifVersion: 9 } }, "version"],
-    ["a stale ifVersion on insert", { insert: { table: "teams", record: { id: "base", name: "x" }, ifVersion: 9 } }, "version"],
-    ["an unknown table", { insert: { table: "planets", record: { name: "x" } } }, "planets"],
-    ["an unknown column", { insert: { table: "teams", record: { colour: "x" } } }, "colour"],
-    ["a wrong type", { update: { table: "teams", id: "base", fields: { index: "x" } } }, "index"],
-    ["a unique value twice", { insert: { table: "teams", record: { email: "base@example.com" } } }, "email"],
-    ["a link to nobody", { insert: { table: "teams", record: { owner: "nobody" } } }, "owner"],
-    ["null in a notNull column", { insert: { table: "teams", record: { plan: null } } }, "plan"],
+  const failures: [string, object, string, string][] = [
+    ["an update of nothing", { update: { table: "teams", id: "nobody", fields: { name: "x" } } }, "NOT_FOUND", "nobody"],
+    [
+      "a delete that must find one",
+      { delete: { table: "teams", id: "nobody", failIfMissing: true } },
+      "NOT_FOUND",
+      "table [teams]: no rows deleted",
+    ],
+    [
+      "createOnly on an id that is taken",
+      { insert: { table: "teams", record: { id: "base", name: "x" }, createOnly: true } },
+      "CONFLICT",
+      "base",
+    ],
+    ["a stale ifVersion on update", { update: { table: "teams", id: "base", fields: { name: "x" }, ifVersion: 9 } }, "CONFLICT", "version"],
+    ["a stale ifVersion on insert", { insert: { table: "teams", record: { id: "base", name: "x" }, ifVersion: 9 } }, "CONFLICT", "version"],
+    ["an unknown table", { insert: { table: "planets", record: { name: "x" } } }, "NOT_FOUND", "planets"],
+    ["an unknown column", { insert: { table: "teams", record: { colour: "x" } } }, "INVALID", "colour"],
+    ["a wrong type", { update: { table: "teams", id: "base", fields: { index: "x" } } }, "INVALID", "index"],
+    ["a unique value twice", { insert: { table: "teams", record: { email: "base@example.com" } } }, "INVALID", "email"],
+    ["a link to nobody", { insert: { table: "teams", record: { owner: "nobody" } } }, "INVALID", "owner"],
+    ["null in a notNull column", { insert: { table: "teams", record: { plan: null } } }, "INVALID", "plan"],
   ];
 
-  test.each(failures)("%s", async (_name, operation, fragment) => {
+  test.each(failures)("%s", async (_name, operation, code, fragment) => {
     await world.client.db.teams.createOrReplace("base", { name: "base", email: "base@example.com" });
     const version = (await team("base"))?.getMetadata().version;
     await expect(
@@ -166,7 +176,7 @@ describe("a failure applies nothing and names the operation and the reason", () 
       ]),
     ).rejects.toMatchObject({
       status: 400,
-      errors: expect.arrayContaining([{ index: 2, message: expect.stringContaining(fragment) }]),
+      errors: expect.arrayContaining([{ index: 2, code, message: expect.stringContaining(fragment) }]),
       requestId: expect.any(String),
     });
     expect(await world.client.db.users.read("half")).toBeNull();
