@@ -49,6 +49,7 @@ it("a build of the same sources in another folder gives the same files in both p
       "src",
       "scripts",
       "docs",
+      "adapters",
       "asconfig.json",
       "tsconfig.json",
       "package.json",
