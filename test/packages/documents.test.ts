@@ -25,7 +25,7 @@ describe("code of the documents", () => {
   afterAll(() => removeFolder(project));
 
   it("exists", () => {
-    expect([NODE_BLOCKS.length, PAGE_BLOCKS.length]).toEqual([4, 1]);
+    expect([NODE_BLOCKS.length, PAGE_BLOCKS.length]).toEqual([6, 1]);
   });
 
   it.each(NODE_BLOCKS)("runs in Node: %#", (code) => {
@@ -46,7 +46,7 @@ writeFileSync("products.lodestone", (await VectorIndex.create({ dimension: 3 }))
       const site = await serveStatic(
         new Map<string, StaticFile>([
           ["/", { type: "text/html", body: page }],
-          ["/lodestone.js", { type: "text/javascript", body: readFileSync(join(project, "node_modules/lodestone/dist/lodestone.min.js")) }],
+          ["/lodestone.js", { type: "text/javascript", body: readFileSync(join(project, "node_modules/lodestone/dist/index.js")) }],
           ["/products.lodestone", { type: "application/octet-stream", body: readFileSync(join(project, "products.lodestone")) }],
         ]),
       );
