@@ -30,7 +30,7 @@ import { NO_CENTRE } from "./exact/coded-query";
 import { costLimit } from "./exact/cost-limit";
 import { exactScore, floatLimit, isRuledOut } from "./exact/float-scan";
 import { prepareQuery, queryAt, reserveMany } from "./exact/query";
-import { COSINE, L1 } from "./exact/similarity";
+import { L1 } from "./exact/similarity";
 import { l1Bounds } from "./l1/bounds";
 import { clearSlots } from "./l1/slots";
 import { prepareCodes } from "./plans/cascade";
@@ -153,9 +153,9 @@ export function prepareMany(count: i32, rows: u32): void {
     const to = tiles + <usize>(i >> 2) * tileBytes() + ((<usize>i & 3) << 4);
     setRowNumber(i, i);
     unpackRow(segment, i, to);
-    describeRow(i, segment, to, true);
+    describeRow(i, segment, to, true, queryAt(0).similarity);
   }
-  describeBlock(rows, queryAt(0).similarity === COSINE, centreOf(segment) !== 0);
+  describeBlock(rows, queryAt(0).similarity, centreOf(segment) !== 0);
 }
 
 const testOfA = changetype<FirstTest>(memory.data(offsetof<FirstTest>(), 16));
@@ -198,7 +198,7 @@ export function lostAmongMany(query: i32, row: u32, rows: u32): i32 {
   }
   const sum = load<i32>(own + ((<usize>row) << 2));
   if (ASC_FEATURE_RELAXED_SIMD && isBelow(many, segmentPtr(0), row, sum)) lost |= 16;
-  many.query.heap.threshold = -1;
+  many.query.heap.threshold = -Infinity;
   return lost;
 }
 

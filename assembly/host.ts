@@ -13,7 +13,7 @@ export declare function isIdBefore(a: u32, b: u32): i32;
 export declare function tellScores(ptr: usize, count: i32): void;
 
 /**
- * A score that the k-th best row of all shards is known to reach. It starts at −1, which every row reaches,
+ * A score that the k-th best row of all shards is known to reach. It starts at −Infinity, which every row reaches,
  * and grows while the other shards work.
  */
 export declare function sharedFloor(): f64;

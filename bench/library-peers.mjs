@@ -3,23 +3,17 @@
  * of building and of one search (CPU time of the thread), and the share of the exact ten nearest that is found.
  * Data: 10,000 × 384 vectors in 64 clusters, cosine, one thread of Chromium. usearch, which has no build for
  * pages, runs in Node. MiniSearch searches only text: sizes alone. Writes the table into
- * docs/library.md.
+ * docs/library.md. What each of the library's features takes in a bundle: library-sizes.mjs.
  *
  * First run `npm ci --prefix bench/library-peers --ignore-scripts` and `npm run build`.
  */
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { build } from "esbuild";
 import { chromium } from "playwright-core";
+import { bundlePage, installedBytes, PEERS, ROOT } from "./library-bundles.mjs";
 import { describeMachine, describeRun, loadNow } from "./machine.mjs";
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
-const PEERS = `${ROOT}bench/library-peers/`;
 const COUNT = 10_000;
 const DIMENSION = 384;
 const QUERIES = 50;
@@ -179,52 +173,6 @@ async function measureInPage(page) {
     [COUNT, DIMENSION, QUERIES, K, exact],
   );
   return measure((name) => page.evaluate((name) => globalThis.steps[name](), name), cpuMs);
-}
-
-/** Size in bytes of node_modules after installing one package with its dependencies. */
-function installedBytes(name) {
-  const folder = mkdtempSync(join(tmpdir(), "lodestone-install-"));
-  try {
-    writeFileSync(join(folder, "package.json"), `{"private":true}`);
-    const { version } = JSON.parse(readFileSync(join(folderOf(name), "package.json"), "utf8"));
-    const what = name === "lodestone" ? packLibrary(folder) : `${name}@${version}`;
-    execFileSync("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", what], {
-      cwd: folder,
-      stdio: "ignore",
-    });
-    const modules = join(folder, "node_modules");
-    const files = readdirSync(modules, { recursive: true }).map((path) => statSync(join(modules, path)));
-    return files.filter((stat) => stat.isFile()).reduce((sum, { size }) => sum + size, 0);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
-
-function packLibrary(folder) {
-  const output = execFileSync("npm", ["pack", "--json", `${ROOT}dist/packages/library`], {
-    cwd: folder,
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "ignore"],
-  });
-  return `./${JSON.parse(output)[0].filename}`;
-}
-
-const folderOf = (name) => (name === "lodestone" ? `${ROOT}dist/packages/library` : `${PEERS}node_modules/${name}`);
-
-async function bundlePage(source) {
-  const { outputFiles } = await build({
-    stdin: { contents: source, resolveDir: PEERS },
-    alias: { lodestone: `${ROOT}dist/packages/library/dist/index.js` },
-    bundle: true,
-    minify: true,
-    format: "esm",
-    platform: "browser",
-    external: ["module", "fs", "path", "url"],
-    loader: { ".wasm": "binary" },
-    write: false,
-    logLevel: "error",
-  });
-  return outputFiles[0].contents;
 }
 
 const data = makeData(COUNT, DIMENSION, QUERIES);

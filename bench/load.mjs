@@ -1,50 +1,85 @@
 /**
- * npm run bench:load [-- --against DIR] [--seconds 3] [--rounds 3]: how many searches, and inserts of one
- * record, a server completes in a second, from 1, 16 and 64 connections, and the latency of the slowest
- * hundredth. Searches: 10,000 vectors of 128 dimensions, top 10 by cosine, eventual consistency. Inserts go
- * to another table of the same kind. The load comes from this process, on the same cores. A search is checked
- * against the oracle first, and all inserted records are counted afterwards.
+ * npm run bench:load [-- --against DIR] [--seconds 3] [--rounds 3] [--only NAME] [--postgres BIN]: what a server completes in a
+ * second from 1, 16 and 64 connections, the latency of the slowest hundredth, and the CPU time of its process for each request.
+ *   searches      10,000 vectors of 128 dimensions, top 10 by cosine, eventual consistency; checked against the oracle first
+ *   inserts       of one record with such a vector, into another table; all acknowledged ones are counted afterwards
+ *   transactions  of 10 such inserts
+ *   beside        searches, while 16 other connections insert 300 records a second
+ * Beside the searches, in turns: node:http and bare Koa, which parse the same bodies and answer the same bytes, and do nothing.
+ * The load comes from this process, on the same cores: a ratio says more than a rate.
  *   --against DIR   also a server of another built checkout, in turns with this one: medians of both, and their ratio
+ *   --only NAME     one of the four kinds
+ *   --postgres BIN  both servers on PostgreSQL, each in a cluster of its own made by the programs of this folder (fsync on), and
+ *                   inserts of the same row by pgbench
  * Exit code 1 if any response is not a success.
  */
-import { cpus } from "node:os";
-import { resolve } from "node:path";
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpus, tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import autocannon from "autocannon";
 import { makeData } from "./data.mjs";
 import { oracle, verify } from "./oracle.mjs";
+import { insertsByPgbench, startCluster } from "./postgres-cluster.mjs";
 import { readOptions } from "./read-options.mjs";
-import { makeTable, serve, tablePath } from "./served.mjs";
+import { DATABASE, makeTable, serve, tablePath } from "./served.mjs";
 import { summarize } from "./statistics.mjs";
 
 const ROWS = 10_000;
 const DIMENSION = 128;
 const QUERIES = 50;
 const CONNECTIONS = [1, 16, 64];
-const WARM_UP_SECONDS = 3;
+const INSERTING = 16;
+const INSERTS_A_SECOND = 300;
+const OPERATIONS = 10;
+const WARM_UP_SECONDS = 5;
+const KINDS = ["searches", "inserts", "transactions", "beside"];
 const options = readOptions(import.meta.url, {
   against: { type: "string" },
   seconds: { type: "string", default: "3" },
   rounds: { type: "string", default: "3" },
+  only: { type: "string" },
+  postgres: { type: "string" },
 });
 const [seconds, rounds] = [Number(options.seconds), Number(options.rounds)];
 if (!(seconds >= 1) || !(rounds >= 1)) throw new Error("--seconds and --rounds: expected numbers from 1 on.");
+if (options.only !== undefined && !KINDS.includes(options.only)) throw new Error(`--only: expected one of ${KINDS.join(", ")}.`);
+const kinds = options.only === undefined ? KINDS : [options.only];
 
 const data = makeData({ kind: "random", rows: ROWS, dimension: DIMENSION, queries: QUERIES });
 const vectors = Array.from({ length: QUERIES }, (_, i) => Array.from(data.subarray((ROWS + i) * DIMENSION, (ROWS + i + 1) * DIMENSION)));
-const LOADS = {
-  searches: { path: `${tablePath("rows")}/vectorSearch`, bodies: vectors.map((v) => JSON.stringify({ column: "v", queryVector: v })) },
-  inserts: { path: `${tablePath("inserted")}/data`, bodies: vectors.map((v) => JSON.stringify({ v })) },
+const insertOf = (v) => ({ insert: { table: "inserted", record: { v } } });
+const SEARCHES = { path: `${tablePath("rows")}/vectorSearch`, bodies: vectors.map((v) => JSON.stringify({ column: "v", queryVector: v })) };
+const INSERTS = { path: `${tablePath("inserted")}/data`, bodies: vectors.map((v) => JSON.stringify({ v })), records: 1 };
+const TRANSACTIONS = {
+  path: `${DATABASE}/transaction`,
+  bodies: vectors.map((_, i) =>
+    JSON.stringify({ operations: Array.from({ length: OPERATIONS }, (_, j) => insertOf(vectors[(i + j) % QUERIES])) }),
+  ),
+  records: OPERATIONS,
 };
+const LOADS = { searches: SEARCHES, inserts: INSERTS, transactions: TRANSACTIONS, beside: SEARCHES };
 
-/** @returns {Promise<{perSecond: number, p99Ms: number, failed: number, succeeded: number}>} */
-function load({ port }, { path, bodies }, connections, duration) {
+/** CPU time of a process in all of its threads, in milliseconds (Linux: clock ticks of 10 ms). */
+function cpuMs(pid) {
+  const fields = readFileSync(`/proc/${pid}/stat`, "latin1")
+    .replace(/^.*\) /s, "")
+    .split(" ");
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+/** @returns {Promise<{perSecond: number, p99Ms: number, cpuMs: number, failed: number, succeeded: number}>} cpuMs of each request. */
+function load({ port, pid }, { path, bodies }, connections, duration, overallRate) {
   const latencies = [];
+  const before = cpuMs(pid);
   return new Promise((done, reject) => {
     const run = autocannon(
       {
         url: `http://127.0.0.1:${port}`,
         connections,
         duration,
+        ...(overallRate === undefined ? {} : { overallRate }),
         requests: bodies.map((body) => ({ method: "POST", path, body, headers: { "Content-Type": "application/json" } })),
       },
       (error, result) => {
@@ -53,6 +88,7 @@ function load({ port }, { path, bodies }, connections, duration) {
           done({
             perSecond: result["2xx"] / result.duration,
             p99Ms: latencies.sort((a, b) => a - b)[Math.floor(0.99 * latencies.length)],
+            cpuMs: (cpuMs(pid) - before) / result["2xx"],
             failed: result.non2xx + result.errors + result.timeouts,
             succeeded: result["2xx"],
           });
@@ -64,12 +100,36 @@ function load({ port }, { path, bodies }, connections, duration) {
 }
 
 async function open(name, checkout) {
-  const server = await serve(checkout);
+  const cluster = options.postgres === undefined ? undefined : await startCluster(options.postgres);
+  const server = await serve(checkout, cluster === undefined ? {} : { LODESTONE_DATABASE_URL: cluster.url });
   await makeTable(server, "rows", { data, rows: ROWS, dimension: DIMENSION });
   await makeTable(server, "inserted", { data, rows: 0, dimension: DIMENSION });
-  const answer = await server.send("POST", LOADS.searches.path, { column: "v", queryVector: vectors[0], consistency: "strong" });
+  const answer = await server.send("POST", SEARCHES.path, { column: "v", queryVector: vectors[0], consistency: "strong" });
   verify(name, answer, oracle(data, ROWS, DIMENSION, ROWS * DIMENSION, "cosineSimilarity", 10));
-  return { name, server, inserted: 0, failed: 0 };
+  const stop = async () => {
+    await server.stop();
+    await cluster?.stop();
+  };
+  return { name, server: { ...server, stop }, cluster, answer, inserted: 0, failed: 0 };
+}
+
+/** A server that does nothing, see yardstick-server.mjs. */
+async function openYardstick(name, answer) {
+  const folder = mkdtempSync(join(tmpdir(), "lodestone-yardstick-"));
+  const file = join(folder, "answer.json");
+  writeFileSync(file, JSON.stringify(answer));
+  const child = spawn(process.execPath, [fileURLToPath(new URL("yardstick-server.mjs", import.meta.url)), name, file], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [line] = await new Promise((done, reject) => {
+    child.stdout.once("data", (chunk) => done(String(chunk).split("\n")));
+    child.once("exit", (code) => reject(new Error(`the yardstick ${name} ended with ${code}`)));
+  });
+  const stop = async () => {
+    child.kill("SIGTERM");
+    rmSync(folder, { recursive: true });
+  };
+  return { name, server: { port: Number(new URL(line).port), pid: child.pid, stop }, failed: 0 };
 }
 
 /**
@@ -82,48 +142,67 @@ async function checkInserted({ name, server, inserted }) {
   if (count < inserted) throw new Error(`${name}: ${inserted} inserts were acknowledged, ${count} records are there.`);
 }
 
+async function measure(contender, kind, connections) {
+  const inserting = kind === "beside" ? load(contender.server, INSERTS, INSERTING, seconds, INSERTS_A_SECOND) : undefined;
+  const result = await load(contender.server, LOADS[kind], connections, seconds);
+  const beside = await inserting;
+  contender.failed += result.failed + (beside?.failed ?? 0);
+  const { records = 0 } = LOADS[kind];
+  if (contender.answer !== undefined) contender.inserted += records * result.succeeded + (beside?.succeeded ?? 0);
+  return result;
+}
+
+const inWords = (kind, connections, name, { perSecond, p99Ms, cpuMs: ms }) =>
+  `${kind.padEnd(12)} ${String(connections).padStart(3)} connections  ${name.padEnd(7)} ${perSecond.toFixed(0).padStart(7)} a second, ` +
+  `p99 ${p99Ms.toFixed(2)} ms, ${ms.toFixed(2)} CPU ms each`;
+
 const contenders = [];
+const yardsticks = [];
 try {
   contenders.push(await open("this", undefined));
   if (options.against) contenders.push(await open("other", resolve(options.against)));
+  if (kinds.includes("searches")) for (const name of ["http", "koa"]) yardsticks.push(await openYardstick(name, contenders[0].answer));
+  const where = options.postgres === undefined ? "embedded" : "PostgreSQL";
   console.log(
-    `${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores, Node ${process.version}; ${ROWS} × ${DIMENSION}, ${rounds} × ${seconds} s each`,
+    `${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores, Node ${process.version}, ${where}; ${ROWS} × ${DIMENSION}, ` +
+      `${rounds} × ${seconds} s each`,
   );
-  for (const { server } of contenders)
-    for (const kind of Object.keys(LOADS)) await load(server, LOADS[kind], CONNECTIONS[1], WARM_UP_SECONDS);
-  for (const kind of Object.keys(LOADS)) {
+  for (const { server } of contenders) for (const kind of kinds) await load(server, LOADS[kind], CONNECTIONS[1], WARM_UP_SECONDS);
+  for (const { server } of yardsticks) await load(server, SEARCHES, CONNECTIONS[1], WARM_UP_SECONDS);
+  for (const kind of kinds) {
     for (const connections of CONNECTIONS) {
-      const results = new Map(contenders.map(({ name }) => [name, []]));
+      const measured = kind === "searches" ? [...contenders, ...yardsticks] : contenders;
+      const results = new Map(measured.map(({ name }) => [name, []]));
       for (let round = 0; round < rounds; round++) {
-        for (const contender of round % 2 === 0 ? contenders : contenders.toReversed()) {
-          const result = await load(contender.server, LOADS[kind], connections, seconds);
-          results.get(contender.name).push(result);
-          contender.failed += result.failed;
-          if (kind === "inserts") contender.inserted += result.succeeded;
-        }
+        const order = round % 2 === 0 ? measured : measured.toReversed();
+        for (const contender of order) results.get(contender.name).push(await measure(contender, kind, connections));
       }
-      const medians = contenders.map(({ name }) => {
-        const own = results.get(name);
-        const [perSecond, p99Ms] = ["perSecond", "p99Ms"].map((key) => summarize(own.map((result) => result[key])).median);
-        console.log(
-          `${kind.padEnd(9)} ${String(connections).padStart(3)} connections  ${name.padEnd(6)} ${perSecond.toFixed(0).padStart(7)} a second, p99 ${p99Ms.toFixed(2)} ms`,
-        );
-        return { perSecond, p99Ms };
-      });
-      if (medians.length === 2) {
-        const [own, other] = medians;
-        console.log(
-          `${"".padEnd(26)} this ÷ other: ${(own.perSecond / other.perSecond).toFixed(2)} a second, p99 ${(own.p99Ms / other.p99Ms).toFixed(2)}`,
-        );
+      const medians = new Map();
+      for (const [name, own] of results) {
+        const median = (key) => summarize(own.map((result) => result[key])).median;
+        medians.set(name, { perSecond: median("perSecond"), p99Ms: median("p99Ms"), cpuMs: median("cpuMs") });
+        console.log(inWords(kind, connections, name, medians.get(name)));
+      }
+      const [own, other, koa] = ["this", "other", "koa"].map((name) => medians.get(name));
+      const ratios = [];
+      const ratio = (to, key) => (own[key] / to[key]).toFixed(2);
+      if (other !== undefined)
+        ratios.push(`this ÷ other: ${ratio(other, "perSecond")} a second, p99 ${ratio(other, "p99Ms")}, CPU ${ratio(other, "cpuMs")}`);
+      if (koa !== undefined) ratios.push(`this ÷ Koa: ${ratio(koa, "perSecond")} a second`);
+      if (ratios.length > 0) console.log(`${"".padEnd(29)} ${ratios.join("; ")}`);
+      const { cluster } = contenders[0];
+      if (kind === "inserts" && cluster !== undefined) {
+        const perSecond = await insertsByPgbench(options.postgres, cluster, DIMENSION, connections, seconds);
+        console.log(`${"".padEnd(29)} pgbench ${perSecond.toFixed(0)} a second`);
       }
     }
   }
-  for (const contender of contenders) {
-    await checkInserted(contender);
-    if (contender.failed === 0) continue;
-    console.error(`${contender.name}: ${contender.failed} requests were not answered with success.`);
+  for (const contender of contenders) await checkInserted(contender);
+  for (const { name, failed } of [...contenders, ...yardsticks]) {
+    if (failed === 0) continue;
+    console.error(`${name}: ${failed} requests were not answered with success.`);
     process.exitCode = 1;
   }
 } finally {
-  for (const { server } of contenders) await server.stop();
+  for (const { server } of [...contenders, ...yardsticks]) await server.stop();
 }

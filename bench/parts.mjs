@@ -9,10 +9,10 @@
  * end; with --keep it stays, and the next run with --keep uses its records.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { freePort } from "../test/support/ports.ts";
 import { describeMachine, loadNow } from "./machine.mjs";
 import { readOptions } from "./read-options.mjs";
 import { DATABASE, start, tablePath } from "./served.mjs";
@@ -195,15 +195,4 @@ async function msOf(work) {
   const startedMs = performance.now();
   await work();
   return performance.now() - startedMs;
-}
-
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
-    });
-  });
 }

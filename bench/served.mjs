@@ -17,13 +17,15 @@ const BULK_ROWS = 1000;
 
 /**
  * @param checkout  a built checkout of the project.
- * @returns {Promise<{port, send(method, path, body), stop()}>} with a database to put tables into.
+ * @param env       more variables of the server's environment.
+ * @returns {Promise<{port, pid, send(method, path, body), another(method, path, body), stop()}>} with a database to put tables
+ * into; `another` sends on a second connection.
  */
-export async function serve(checkout = OWN_CHECKOUT) {
+export async function serve(checkout = OWN_CHECKOUT, env = {}) {
   const directory = mkdtempSync(join(tmpdir(), "lodestone-bench-"));
   const removed = () => rmSync(directory, { recursive: true, force: true });
   try {
-    const server = await start({ checkout, directory });
+    const server = await start({ checkout, directory, env });
     const stop = async () => {
       await server.stop();
       removed();
@@ -40,15 +42,15 @@ export async function serve(checkout = OWN_CHECKOUT) {
  * Starts a server on a data directory that outlives it.
  *
  * @param args  more arguments of `lodestone serve`.
- * @returns {Promise<{port, pid, send(method, path, body), stop()}>} once it listens; it may not be ready yet.
+ * @returns {Promise<{port, pid, send(method, path, body), another(method, path, body), stop()}>} once it listens; it may not be ready yet.
  */
-export async function start({ checkout = OWN_CHECKOUT, directory, args = [] }) {
+export async function start({ checkout = OWN_CHECKOUT, directory, args = [], env = {} }) {
   const child = spawn(process.execPath, [join(checkout, "dist/cli/main.js"), "serve", "--port", "0", "--data-dir", directory, ...args], {
-    env: { ...process.env, LODESTONE_LOG_LEVEL: "info" },
+    env: { ...process.env, LODESTONE_LOG_LEVEL: "info", ...env },
   });
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const agents = [0, 1].map(() => new Agent({ keepAlive: true, maxSockets: 1 }));
   const stop = async () => {
-    agent.destroy();
+    for (const agent of agents) agent.destroy();
     if (child.exitCode === null && child.signalCode === null) {
       child.kill("SIGTERM");
       await once(child, "exit");
@@ -56,7 +58,8 @@ export async function start({ checkout = OWN_CHECKOUT, directory, args = [] }) {
   };
   try {
     const port = await portOf(child);
-    return { port, pid: child.pid, send: (method, path, body) => sendTo(agent, port, method, path, body), stop };
+    const [send, another] = agents.map((agent) => (method, path, body) => sendTo(agent, port, method, path, body));
+    return { port, pid: child.pid, send, another, stop };
   } catch (error) {
     await stop();
     throw error;

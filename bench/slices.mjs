@@ -3,15 +3,15 @@
  * times, and the CPU time of the longest slice that the server's event loop spent on it. Linux only. Exit code
  * 1 if one is longer than 50 ms.
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { KeyedClient } from "../test/reliability/hostile/client.ts";
 import { HOSTILE_KINDS, hostileRequest } from "../test/reliability/hostile/hostile-requests.ts";
 import { keyOf, prepareStage, writeKeyFile } from "../test/reliability/hostile/stage.ts";
 import { Random } from "../test/reliability/workload/random.ts";
 import { startServer } from "../test/support/server.ts";
+import { longestSlice, meterEnvironment } from "./longest-slice.mjs";
 import { readOptions } from "./read-options.mjs";
 
 const MOST_MS = 50;
@@ -25,26 +25,10 @@ const random = new Random(seed);
 const folder = mkdtempSync(join(tmpdir(), "lodestone-slices-"));
 const [keyFile, slices] = [join(folder, "keys.json"), join(folder, "slices")];
 writeKeyFile(keyFile);
-const meter = new URL("slice-meter.mjs", import.meta.url).href;
 const server = await startServer({
-  env: { LODESTONE_LOG_LEVEL: "warn", LODESTONE_SLICES: slices, NODE_OPTIONS: `--import ${meter}` },
+  env: { LODESTONE_LOG_LEVEL: "warn", ...meterEnvironment(slices) },
   args: ["--key-file", keyFile],
 });
-
-/** Of the longest slice since the last call, in milliseconds. */
-async function longestSlice() {
-  rmSync(slices, { force: true });
-  process.kill(server.pid, "SIGUSR2");
-  for (;;) {
-    await sleep(10);
-    try {
-      const text = readFileSync(slices, "utf8");
-      if (text !== "") return Number(text);
-    } catch (error) {
-      if (error.code !== "ENOENT") throw error;
-    }
-  }
-}
 
 try {
   const judge = new KeyedClient(server.port, keyOf("judge"), 8);
@@ -55,9 +39,9 @@ try {
     for (let i = 0; i < TIMES; i++) {
       const client = new KeyedClient(server.port, keyOf("hostile"));
       const { method, path, body, options } = hostileRequest(kind, random, `mark-${seed}-${kind}-${i}`);
-      await longestSlice();
+      await longestSlice(server.pid, slices);
       const { status } = await client.send(method, path, method === "GET" ? undefined : body, options);
-      const ms = await longestSlice();
+      const ms = await longestSlice(server.pid, slices);
       client.close();
       measured.push(`${status ?? "left"}: ${ms.toFixed(0)} ms`);
       if (ms > MOST_MS) process.exitCode = 1;

@@ -7,7 +7,7 @@
 import { enableRelaxedSimd } from "../dist/cli/relaxed-simd.js";
 import { type Build, init, isRelaxedAvailable, ParallelVectorIndex, VectorIndex } from "../dist/index.js";
 import { DATA_KINDS, source } from "../test/core/data-kinds.ts";
-import { referenceSearch, type Similarity } from "../test/reference.ts";
+import { referenceSearch, SIMILARITIES } from "../test/reference.ts";
 import { seededRandom } from "./data.mjs";
 import { readOptions } from "./read-options.mjs";
 
@@ -20,7 +20,6 @@ enableRelaxedSimd();
 if (!isRelaxedAvailable()) throw new Error("This runtime has no relaxed SIMD; the soak compares all three builds.");
 
 const BUILDS: readonly Build[] = ["relaxed", "simd", "scalar"];
-const SIMILARITIES: readonly Similarity[] = ["cosineSimilarity", "l1", "l2"];
 const DIMENSIONS = [1, 2, 3, 15, 16, 17, 47, 48, 63, 64, 65, 96, 128, 200, 384, 768, 1536, 4096, 10_000];
 /** Elements of one round's data: the oracle takes about a second for them. */
 const ELEMENTS = 300_000;

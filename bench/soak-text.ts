@@ -1,39 +1,35 @@
 /**
- * npm run soak:text -- [--minutes 60] [--seed N] [--records 1200]: one real search store over a real record store, with
+ * npm run soak:text -- [--minutes 60] [--seed N] [--records 1200] [--parts N]: one real search store over a real record
+ * store, or with --parts as many servers that hold a search part each (needs PostgreSQL), with
  * random inserts, updates, deletes, changes of columns' languages, and restarts from snapshots. Between them random
  * searches for words, and for words with a vector: fuzzy, prefixes, languages, weights, filters, boosters, pages. Every
  * answer is compared with the float64 oracle of the tests to the last bit: ids, order, scores, totalCount. Ends with the
  * number of comparisons, or at the first difference, with its seed.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import fc from "fast-check";
 import { parseQuery, queryTerms } from "../dist/full-text/query.js";
 import { loadStemmers } from "../dist/full-text/stemmers.js";
-import { openRecordStore } from "../dist/records/open.js";
-import { openSearchStore } from "../dist/search/open-search-store.js";
-import { searchTable } from "../dist/search/text/text-answer.js";
-import type { ChangeFeed } from "../src/records/feed/feed-types.ts";
 import type { TextSearchRequest } from "../src/search/text/text-request.ts";
-import { referenceSearch } from "../test/reference.ts";
+import { referenceSearch, SIMILARITIES } from "../test/reference.ts";
 import { someTexts } from "../test/support/random-texts.ts";
 import { fusedScores, inOrder, type Texts, textScores } from "../test/support/text-oracle.ts";
 import { seededRandom } from "./data.mjs";
 import { readOptions } from "./read-options.mjs";
+import { inParts, oneStore } from "./soak-text-services.ts";
 
 const values = readOptions(import.meta.url, {
   minutes: { type: "string", default: "60" },
   seed: { type: "string", default: String(Date.now() % 1e9) },
   /** At least 1,000: smaller branches have no snapshots. */
   records: { type: "string", default: "1200" },
+  parts: { type: "string", default: "1" },
 });
-const REF = { database: "soak", branch: "main" };
-const PATIENT_MS = 600_000;
 const COLUMNS = ["title", "tags"] as const;
 const LANGUAGES = ["none", "english", "german"] as const;
 const QUERIES_A_ROUND = 6;
-const ROUNDS_A_RESTART = 10;
+const parts = Number(values.parts);
+/** Servers need seconds to start. */
+const ROUNDS_A_RESTART = parts > 1 ? 40 : 10;
 const deadline = Date.now() + Number(values.minutes) * 60_000;
 
 const seed = Number(values.seed);
@@ -61,23 +57,9 @@ const vector = (): number[] => [upTo(7) - 3, upTo(7) - 3, upTo(7) - 3, upTo(7) -
 const wanted = Number(values.records);
 const model = new Map<string, Item>();
 const languages: Record<(typeof COLUMNS)[number], (typeof LANGUAGES)[number]> = { title: "none", tags: "none" };
-const counts = { changes: 0, words: 0, hybrid: 0, results: 0, restarts: 0, reads: 0 };
+const counts = { changes: 0, words: 0, hybrid: 0, results: 0, restarts: 0 };
 
-const dataDir = mkdtempSync(join(tmpdir(), "lodestone-soak-text-"));
-const records = await openRecordStore({ dataDir, statementTimeoutMs: PATIENT_MS });
-/** Counts whole reads: a restart must read its snapshot, and then changes alone. */
-const counted = <Feed extends ChangeFeed>(feed: Feed): Feed =>
-  new Proxy(feed, {
-    get(target, name) {
-      if (name === "forFollower") return (...how: Parameters<ChangeFeed["forFollower"]>) => counted(target.forFollower(...how));
-      if (name === "readAll") counts.reads++;
-      const member: unknown = Reflect.get(target, name);
-      return typeof member === "function" ? member.bind(target) : member;
-    },
-  });
-const open = () =>
-  openSearchStore({ ...records, feed: counted(records.feed) }, { waitMs: PATIENT_MS, pollMs: 50, snapshotDir: join(dataDir, "search") });
-let search = await openSearchStore(records, { waitMs: PATIENT_MS });
+const service = parts > 1 ? await inParts(parts) : await oneStore();
 
 async function write(ids: ReadonlySet<string>, deleted: ReadonlySet<string>): Promise<void> {
   const operations = [];
@@ -98,7 +80,7 @@ async function write(ids: ReadonlySet<string>, deleted: ReadonlySet<string>): Pr
     operations.push({ delete: { table: "items", id } });
   }
   counts.changes += operations.length;
-  for (let i = 0; i < operations.length; i += 1_000) await records.transaction(REF, operations.slice(i, i + 1_000) as never);
+  for (let i = 0; i < operations.length; i += 1_000) await service.write(operations.slice(i, i + 1_000));
 }
 
 async function change(): Promise<void> {
@@ -110,7 +92,7 @@ async function change(): Promise<void> {
   if (random() < 0.1) {
     const column = pick(COLUMNS);
     languages[column] = pick(LANGUAGES);
-    await records.setColumnLanguage(REF, "items", column, languages[column]);
+    await service.setLanguage(column, languages[column]);
   }
 }
 
@@ -159,8 +141,8 @@ async function compare(): Promise<void> {
   }
   counts.hybrid++;
   const near = vector();
-  const similarity = pick(["cosineSimilarity", "l1", "l2"] as const);
-  const fusion = { method: pick(["standardized", "linear", "rrf"] as const), vectorWeight: pick([0, 0.2, 0.5, 0.9, 1]), k: pick([1, 60]) };
+  const similarity = pick(SIMILARITIES);
+  const fusion = { method: pick(service.methods), vectorWeight: pick([0, 0.2, 0.5, 0.9, 1]), k: pick([1, 60]) };
   const vectors = ids.flatMap((id) => {
     const { embedding } = model.get(id)!;
     return embedding === null ? [] : [[id, embedding] as const];
@@ -177,46 +159,46 @@ async function check(
   expected: readonly (readonly [string, number])[],
 ): Promise<void> {
   const where = `seed ${seed}, after ${counts.changes} changes: ${JSON.stringify(request)}, columns ${JSON.stringify(languages)}`;
-  const got = await searchTable({ records, search, ref: REF }, "items", request);
+  const got = await service.search(request);
   if (got.totalCount !== expected.length) throw new Error(`${where}: totalCount ${got.totalCount}; expected ${expected.length}`);
   const { offset, size } = request.page;
   const page = expected.slice(offset, offset + size);
   if (got.records.length !== page.length) throw new Error(`${where}: ${got.records.length} results; expected ${page.length}`);
   page.forEach(([id, score], i) => {
     counts.results++;
-    const found = got.records[i] as { id: string; xata: { score: number } };
+    const found = got.records[i]!;
     if (found.id !== id || !Object.is(found.xata.score, score))
       throw new Error(`${where}: result ${i} is ${found.id} ${found.xata.score}; expected ${id} ${score}`);
   });
 }
 
+/** A restart must read its snapshot, and then changes alone. */
+let readsBefore: number | undefined;
+const readAgain = (): string => {
+  const reads = service.wholeReads();
+  return reads === undefined ? "" : ` (${reads - (readsBefore ?? 0)} of them read the records again)`;
+};
 const summary = (): string =>
-  `${counts.changes} changes, ${counts.restarts} restarts (${counts.reads} of them read the records again), ` +
+  `${counts.changes} changes, ${counts.restarts} restarts${readAgain()}, ` +
   `${counts.words} searches for words and ${counts.hybrid} for words and vectors, ${counts.results} results compared, no difference`;
 
 try {
   console.log(`seed ${seed}, until ${new Date(deadline).toISOString()}`);
-  await records.createBranch(REF);
-  await records.createTable(REF, "items", [
+  await service.createTable([
     { name: "title", type: "text" },
     { name: "tags", type: "multiple" },
     { name: "price", type: "float" },
     { name: "embedding", type: "vector", vector: { dimension: 4 } },
   ]);
   await write(new Set(Array.from({ length: wanted }, () => `r${upTo(1e6)}`)), new Set());
-  await search.close();
-  search = await open();
   await compare();
-  counts.reads = 0;
+  readsBefore = service.wholeReads();
   let lastReport = Date.now();
   for (let round = 1; Date.now() < deadline; round++) {
     await change();
     for (let i = 0; i < QUERIES_A_ROUND; i++) await compare();
     if (round % ROUNDS_A_RESTART === 0) {
-      await search.close();
-      // Changes that the snapshot does not have.
-      await change();
-      search = await open();
+      await service.restart(change);
       counts.restarts++;
     }
     if (Date.now() - lastReport > 30_000) {
@@ -226,7 +208,5 @@ try {
   }
   console.log(`done: ${summary()}`);
 } finally {
-  await search.close();
-  await records.close();
-  rmSync(dataDir, { recursive: true, force: true });
+  await service.close();
 }

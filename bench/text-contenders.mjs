@@ -61,9 +61,9 @@ const MAKERS = {
         const { documents, scores } = finish(scoreTexts(view, TARGETS, terms, { records: ids.length, stemmer }));
         const best = [];
         let least = 0;
-        for (const document of documents) {
-          const score = scores[document];
-          const row = view.rowOf(document);
+        for (let i = 0; i < documents.length; i++) {
+          const score = scores[i];
+          const row = view.rowOf(documents[i]);
           if (score < least || (group !== undefined && groups[row] !== group)) continue;
           best.push({ row, score });
           if (best.length < 4 * limit + 64) continue;

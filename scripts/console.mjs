@@ -33,7 +33,7 @@ export async function buildConsole(root, { isMapped = false } = {}) {
     metafile: true,
     logLevel: "warning",
   };
-  const worker = await build({ ...common, entryPoints: ["src/console/map/map-worker.ts"] });
+  const worker = await build({ ...common, entryPoints: ["src/console/map/map-worker.ts"], splitting: true });
   const workerFile = outputOf(worker.metafile, "src/console/map/map-worker.ts").script;
   const page = await build({
     ...common,

@@ -4,7 +4,8 @@
  */
 import { joinLanes, LANES } from "./lanes.mjs";
 
-export type Similarity = "cosineSimilarity" | "l1" | "l2";
+export const SIMILARITIES = ["cosineSimilarity", "l1", "l2", "dotProduct"] as const;
+export type Similarity = (typeof SIMILARITIES)[number];
 
 const lanes = new Float64Array(LANES);
 
@@ -30,6 +31,7 @@ function product(x: Float32Array, q: Float32Array): number {
 function referenceScore(similarity: Similarity, x: Float32Array, q: Float32Array, qq: number): number {
   if (similarity === "l1") return 1 / (1 + sumOfDifferences(x, q));
   if (similarity === "l2") return 1 / (1 + sumOfSquaredDifferences(x, q));
+  if (similarity === "dotProduct") return product(x, q);
   const xx = product(x, x);
   const cos = xx === 0 ? 0 : product(x, q) / Math.sqrt(qq * xx);
   return 1 + Math.min(1, Math.max(-1, cos));

@@ -6,7 +6,7 @@
  *   unit · Δ · Σ Q (c − 64)      the codes' own product
  *   loss factor · A              A = ‖y − ŷ‖ of the codes that were read
  *   norm factor · ‖y‖            the loss of the query's own codes, and the slack for roundings relative to
- *                                ‖p̂‖ ‖y‖ and ‖centre‖ ‖y‖
+ *                                ‖p̂‖ ‖y‖, ‖centre‖ ‖y‖ and ‖q‖ ‖y‖
  *   rest factor · ‖y_t‖          where only the head was read; sketches: · ‖y − Bᵀs‖
  *   constant                     of the query alone
  *
@@ -16,7 +16,7 @@
 
 import { CodedQuery } from "../exact/coded-query";
 import { Query } from "../exact/query";
-import { COSINE } from "../exact/similarity";
+import { COSINE, L2 } from "../exact/similarity";
 import { NORMS, RESIDUAL_NORMS, SHIFTS } from "../rows/rows";
 
 /** Slack of bounds.ts and sketch/bounds.ts: 2^-19. */
@@ -36,15 +36,18 @@ export function enlarged(norm: f64, slack: f64): f32 {
  * @param perStep  what a sum of products of codes is multiplied with, in unit · Δ.
  */
 export function setCoefficients(coded: CodedQuery, query: Query, perStep: f64, slack: f64): void {
-  coded.isCosine = query.similarity === COSINE;
+  coded.similarity = query.similarity;
   coded.productFactor = <f32>(coded.unit * perStep);
   coded.lossFactor = enlarged(coded.codedNorm, slack);
   coded.restFactor = enlarged(coded.restNorm, slack);
-  coded.normFactor = <f32>(coded.codeLoss * (1 + slack) + slack * (coded.codedNorm + coded.centreNorm));
-  // COSINE: q · centre, enlarged; the score's own float64 sum is relative to ‖q‖. L2: ‖p‖², reduced.
-  coded.constant = coded.isCosine
-    ? <f32>(coded.shift + slack * Math.abs(coded.shift) + 1e-11 * Math.sqrt(query.squares) * coded.centreNorm)
-    : <f32>(coded.norm * coded.norm * (1 - slack));
+  // The float64 sums of a score and of q · centre are relative to ‖q‖ ‖x‖ ≤ ‖q‖ ‖y‖ + ‖q‖ ‖centre‖.
+  const rounding = 1e-11 * Math.sqrt(query.squares);
+  coded.normFactor = <f32>(coded.codeLoss * (1 + slack) + slack * (coded.codedNorm + coded.centreNorm) + rounding);
+  // COSINE and DOT: q · centre, enlarged. L2: ‖p‖², reduced.
+  coded.constant =
+    query.similarity === L2
+      ? <f32>(coded.norm * coded.norm * (1 - slack))
+      : <f32>(coded.shift + slack * Math.abs(coded.shift) + rounding * coded.centreNorm);
 }
 
 /**
@@ -52,7 +55,7 @@ export function setCoefficients(coded: CodedQuery, query: Query, perStep: f64, s
  * than the norm factor's. Groups of codes and of sketches begin with the same three norms.
  */
 export function costsOfOne(coded: CodedQuery, group: usize, product: v128, lost: v128): v128 {
-  return costsOf(coded.isCosine, group, product, lost, f32x4.splat(coded.normFactor), f32x4.splat(coded.constant));
+  return costsOf(coded.similarity, group, product, lost, f32x4.splat(coded.normFactor), f32x4.splat(coded.constant));
 }
 
 /**
@@ -61,13 +64,13 @@ export function costsOfOne(coded: CodedQuery, group: usize, product: v128, lost:
  * @param normFactors  f32x4, the query's norm factor four times.
  * @param constants  f32x4, its constant four times.
  */
-export function costsOf(isCosine: bool, group: usize, product: v128, lost: v128, normFactors: v128, constants: v128): v128 {
+export function costsOf(similarity: i32, group: usize, product: v128, lost: v128, normFactors: v128, constants: v128): v128 {
   const norm = v128.load(group, RESIDUAL_NORMS);
   const upper = f32x4.add(f32x4.add(product, lost), f32x4.mul(norm, normFactors));
-  if (isCosine) {
-    const dot = f32x4.add(f32x4.add(upper, v128.load(group, SHIFTS)), constants);
-    return f32x4.neg(f32x4.div(dot, v128.load(group, NORMS)));
+  if (similarity === L2) {
+    const squares = f32x4.add(f32x4.mul(f32x4.mul(norm, norm), f32x4.splat(<f32>(1 - SLACK_OF_ONE))), constants);
+    return f32x4.sub(squares, f32x4.add(upper, upper));
   }
-  const squares = f32x4.add(f32x4.mul(f32x4.mul(norm, norm), f32x4.splat(<f32>(1 - SLACK_OF_ONE))), constants);
-  return f32x4.sub(squares, f32x4.add(upper, upper));
+  const cost = f32x4.neg(f32x4.add(f32x4.add(upper, v128.load(group, SHIFTS)), constants));
+  return similarity === COSINE ? f32x4.div(cost, v128.load(group, NORMS)) : cost;
 }

@@ -18,7 +18,7 @@
  * These are the terms themselves, except |p̂·ŷ| ≤ ‖p̂‖ (‖y‖ + A). SLACK_OF_MANY = 2^-18 of them is four times
  * that. The term and p̂·ŷ use half of it; the rest leaves room for ‖p‖ (relative 2^-21) and the stored norms
  * (2^-21). COSINE is not divided by ‖x‖: the bound is compared with −limit ‖x‖, and the limit is enlarged by
- * 2^-20 of itself for the roundings of ‖x‖ and the product. A NaN, from infinite losses, skips nothing.
+ * 2^-20 of itself for the roundings of ‖x‖ and the product. DOT is COSINE with 1 in the place of ‖x‖. A NaN, from infinite losses, skips nothing.
  *
  * The first test (setFirstTest, listTiles) is the same inequality, divided by unit · Δ and solved for the sum that
  * the kernel counts. So a row's part of each term is computed once for all queries, and a pair needs few
@@ -37,6 +37,7 @@
 
 import { costLimit } from "../exact/cost-limit";
 import { addSeed, seedLimit } from "../exact/seeds";
+import { COSINE, L2 } from "../exact/similarity";
 import { largestF32 } from "../lanes";
 import {
   headDimension,
@@ -102,7 +103,7 @@ function loadLoss(ptr: usize): f32 {
 }
 
 /** Stores what the bounds need of entry `i`, whose row is unpacked at `tile`. */
-export function describeRow(i: u32, segment: usize, tile: usize, needsTail: bool): void {
+export function describeRow(i: u32, segment: usize, tile: usize, needsTail: bool, similarity: i32): void {
   const row = rowNumber(i);
   const words = wordsPtr(segment, row);
   const rowLosses = lossesPtr(segment, row);
@@ -125,7 +126,7 @@ export function describeRow(i: u32, segment: usize, tile: usize, needsTail: bool
   store<f32>(losses + at, loss);
   store<f32>(norms + at, load<f32>(words, RESIDUAL_NORMS));
   store<f32>(shifts + at, load<f32>(words, SHIFTS));
-  store<f32>(rowNorms + at, load<f32>(words, NORMS));
+  store<f32>(rowNorms + at, similarity === COSINE ? load<f32>(words, NORMS) : 1);
 }
 
 /** Call it for each segment before shareQuery. */
@@ -150,11 +151,12 @@ export function shareQuery(many: ManyQuery): void {
 /**
  * Call it when all rows of a block are described. Prepares the first test, whose terms are those of rowsLeft
  * divided by Δ: with the largest ratios of the queries' coefficients, all losses of a row add up to one number
- * times lossFactor, no less than with the query's own coefficients. COSINE without a centre has no other terms
- * than −limit ‖x‖ / Δ and these.
+ * times lossFactor, no less than with the query's own coefficients. COSINE and DOT without a centre have no other
+ * terms than −limit ‖x‖ / Δ and these.
  */
-export function describeBlock(rows: u32, isCosine: bool, isCentred: bool): void {
-  isScaled = isCosine && !isCentred;
+export function describeBlock(rows: u32, similarity: i32, isCentred: bool): void {
+  const isL2 = similarity === L2;
+  isScaled = !isL2 && !isCentred;
   const one = f32x4.splat(1);
   let mostScale = f32x4.splat(0);
   let mostInverse = mostScale;
@@ -168,7 +170,7 @@ export function describeBlock(rows: u32, isCosine: bool, isCentred: bool): void 
     const shared = f32x4.add(v128.load(losses + at), f32x4.mul(norm, f32x4.splat(normRatio)));
     const head = f32x4.add(shared, f32x4.mul(v128.load(tailNorms + at), f32x4.splat(tailRatio)));
     const scale = f32x4.mul(v128.load(rowNorms + at), inverse);
-    const share = isCosine ? v128.load(shifts + at) : f32x4.mul(f32x4.mul(norm, norm), f32x4.splat(<f32>(-0.5 * (1 - SLACK_OF_MANY))));
+    const share = isL2 ? f32x4.mul(f32x4.mul(norm, norm), f32x4.splat(<f32>(-0.5 * (1 - SLACK_OF_MANY)))) : v128.load(shifts + at);
     const shareInSteps = f32x4.mul(share, inverse);
     v128.store(scales + at, scale);
     v128.store(inverses + at, inverse);
@@ -184,7 +186,10 @@ export function describeBlock(rows: u32, isCosine: bool, isCentred: bool): void 
   largestShare = <f64>largestF32(mostShare);
 }
 
-/** Call it when the heap's threshold may have changed. The limit is infinite while there is no threshold. */
+/**
+ * Call it when the heap's threshold may have changed. The limit is infinite while there is no threshold, and NaN, which
+ * skips nothing, if it is below all float32.
+ */
 export function updateLimit(many: ManyQuery): void {
   const threshold = many.query.heap.threshold;
   if (many.threshold === threshold) return;
@@ -217,8 +222,8 @@ export function setFirstTest(test: FirstTest, many: ManyQuery, cost: f64, isHead
   test.bar = -Infinity;
   if (!many.isReady || !isShared(many)) return;
   const unit = 1 / (<f64>many.productFactor * (ASC_FEATURE_RELAXED_SIMD ? 4 : 1));
-  const scale = many.isCosine ? -cost * unit : 0;
-  const inverse = (many.isCosine ? -(<f64>many.constant) : 0.5 * (<f64>many.constant - cost)) * unit;
+  const scale = many.similarity !== L2 ? -cost * unit : 0;
+  const inverse = (many.similarity !== L2 ? -(<f64>many.constant) : 0.5 * (<f64>many.constant - cost)) * unit;
   // Otherwise it might overflow.
   if (!(Math.abs(scale) * largestScale + Math.abs(inverse) * largestInverse + unit * largestShare < LARGEST_TERM)) return;
   test.scale = <f32>scale;
@@ -279,7 +284,7 @@ export function rowsLeft(many: ManyQuery, tile: u32, bits: u32, sums: usize, isH
   const limit = f32x4.splat(many.limit);
   const constant = f32x4.splat(many.constant);
   let skipped: v128;
-  if (many.isCosine) {
+  if (many.similarity !== L2) {
     upper = f32x4.add(f32x4.add(upper, v128.load(shifts + at)), constant);
     skipped = f32x4.lt(upper, f32x4.neg(f32x4.mul(v128.load(rowNorms + at), limit)));
   } else {
@@ -300,7 +305,7 @@ export function isBelow(many: ManyQuery, segment: usize, i: usize, sum: i32): bo
     <f64>load<f32>(fullLosses + at) * <f64>many.lossFactor +
     norm * <f64>many.normFactor;
   const limit = <f64>many.limit;
-  if (many.isCosine) return upper + <f64>load<f32>(shifts + at) + <f64>many.constant < -limit * <f64>load<f32>(rowNorms + at);
+  if (many.similarity !== L2) return upper + <f64>load<f32>(shifts + at) + <f64>many.constant < -limit * <f64>load<f32>(rowNorms + at);
   return norm * norm * (1 - SLACK_OF_MANY) + <f64>many.constant - 2 * upper > limit;
 }
 
@@ -317,7 +322,7 @@ export function takeSeeds(many: ManyQuery, firstRow: u32, tile: u32, rows: u32, 
   const dot = f32x4.mul(f32x4.mul(f32x4.convert_i32x4_s(sum), f32x4.splat(many.productFactor)), v128.load(steps + at));
   const constant = f32x4.splat(many.constant);
   let cost: v128;
-  if (many.isCosine) {
+  if (many.similarity !== L2) {
     cost = f32x4.neg(f32x4.div(f32x4.add(f32x4.add(dot, v128.load(shifts + at)), constant), v128.load(rowNorms + at)));
   } else {
     const norm = v128.load(norms + at);

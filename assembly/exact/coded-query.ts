@@ -11,7 +11,8 @@ export class CodedQuery {
   restFactor: f32;
   normFactor: f32;
   constant: f32;
-  isCosine: bool;
+  /** COSINE, L1, L2 or DOT. */
+  similarity: i32;
   /** False when p cannot be coded: no bound may be used then. */
   isCodable: bool;
   /** Address of the centre that the codes are for; 0: the zero centre. */

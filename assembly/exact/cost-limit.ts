@@ -1,17 +1,18 @@
 /** The limit that the bounds of dot/bounds.ts and l1/bounds.ts are compared with. */
 import { Query } from "./query";
-import { COSINE, cosineFloor, distanceCeiling } from "./similarity";
+import { COSINE, cosineFloor, DOT, distanceCeiling } from "./similarity";
 
 /**
  * The cost above which a row scores below `score`, rounded up to float32. It is at most the largest float32,
- * so that an infinite bound is above it.
+ * so that an infinite bound is above it. For DOT it is −score: the bounds cover what the score's own sum rounds.
  */
 export function costLimit(query: Query, score: f64): f32 {
-  if (score < 0) return f32.MAX_VALUE;
   let limit: f64;
   if (query.similarity === COSINE) {
     const norm = Math.sqrt(query.squares);
     limit = norm * (1e-9 - cosineFloor(score));
+  } else if (query.similarity === DOT) {
+    limit = -score;
   } else {
     limit = distanceCeiling(score);
   }

@@ -10,7 +10,8 @@
  *   l1, l2:  all terms are ≥ 0, so computed ≤ true · (1 + γ) + n·2^-149,
  *            hence true ≥ (computed − n·2^-149)(1 − γ)
  * The float64 sum that defines the score is itself within a relative 2^-39 of the true one (n·2^-53 for n ≤
- * 10,000). γ is doubled, which covers that, the ninth rounding, and the float64 roundings of the test.
+ * 10,000). γ is doubled, which covers that, the ninth rounding, and the float64 roundings of the test. For DOT these
+ * are relative to the limit, too, which matters only between the two sums, below 1.01 ‖x‖‖q‖.
  *
  * Overflow: an infinite or NaN result rules nothing out. For dot, no partial sum can overflow while ‖x‖‖q‖ <
  * 2^126; rows beyond that are not ruled out.
@@ -21,7 +22,7 @@ import { countBytes } from "../rows/scan-counts";
 import { selected } from "../rows/selection";
 import { exactDot, exactL1, exactL2 } from "./exact";
 import { Query } from "./query";
-import { COSINE, cosineFloor, cosineScore, distanceCeiling, distanceScore, L1, L2 } from "./similarity";
+import { COSINE, cosineFloor, cosineScore, DOT, distanceCeiling, distanceScore, L1, L2 } from "./similarity";
 import { offer } from "./top-k";
 
 const SAFE_PRODUCT: f64 = 8.507059173023462e37; // 2^126
@@ -106,7 +107,8 @@ export function exactScore(query: Query, segment: usize, row: u32): f64 {
   const x = floatsPtr(segment) + <usize>row * ((<usize>stride) << 2);
   if (query.similarity === L1) return distanceScore(exactL1(x, query.doubles, stride));
   if (query.similarity === L2) return distanceScore(exactL2(x, query.doubles, stride));
-  return cosineScore(exactDot(x, query.doubles, stride), query.squares, load<f64>(squaresPtr(segment) + ((<usize>row) << 3)));
+  const dot = exactDot(x, query.doubles, stride);
+  return query.similarity === DOT ? dot : cosineScore(dot, query.squares, load<f64>(squaresPtr(segment) + ((<usize>row) << 3)));
 }
 
 /** γ, doubled: m u ≤ 2^-14 for strides up to 10,000, so 1 / (1 − m u) is below 1 + 2^-13. */
@@ -116,22 +118,26 @@ function roundingShare(): f64 {
 
 /**
  * The limit for a row's float32 sum: the cosine below which, or the distance above which, the row is ruled
- * out.
+ * out; DOT: the threshold itself.
  */
 export function floatLimit(query: Query, threshold: f64): f64 {
-  return query.similarity === COSINE ? cosineFloor(threshold) - roundingShare() : distanceCeiling(threshold);
+  if (query.similarity === DOT) return threshold;
+  return query.similarity === COSINE ? cosineFloor(threshold) : distanceCeiling(threshold);
 }
 
 /** Whether the float32 sum of a row of a segment proves that it scores below the threshold of `limit`. */
 export function isRuledOut(query: Query, segment: usize, row: u32, limit: f64, queryNorm: f64): bool {
   const x = floatsPtr(segment) + <usize>row * ((<usize>stride) << 2);
   const tiny = TINY * <f64>stride;
-  if (query.similarity === COSINE) {
+  const share = roundingShare();
+  const isCosine = query.similarity === COSINE;
+  if (isCosine || query.similarity === DOT) {
     const product = queryNorm * Math.sqrt(load<f64>(squaresPtr(segment) + ((<usize>row) << 3)));
-    return product < SAFE_PRODUCT && <f64>floatDot(x, query.floats, stride) + tiny < limit * product - tiny;
+    const least = (isCosine ? limit * product : limit) - share * product;
+    return product < SAFE_PRODUCT && <f64>floatDot(x, query.floats, stride) + tiny < least - tiny;
   }
   const sum = query.similarity === L1 ? floatL1(x, query.floats, stride) : floatL2(x, query.floats, stride);
-  return sum <= f32.MAX_VALUE && (<f64>sum - tiny) * (1 - roundingShare()) > limit;
+  return sum <= f32.MAX_VALUE && (<f64>sum - tiny) * (1 - share) > limit;
 }
 
 /**

@@ -23,8 +23,6 @@ const MAX_SLOT_BYTES: u64 = 4 << 20;
 /** One query, and its whole codes. Its addresses point to its own part of the buffers. */
 @unmanaged
 export class Query extends CodedQuery {
-  /** COSINE, L1 or L2. */
-  similarity: i32;
   floats: usize;
   doubles: usize;
   /** Σ q². */

@@ -4,6 +4,7 @@
  *   COSINE  1 + clamp(Σxq / sqrt(Σq² · Σx²), −1, 1), and 1 when Σx² = 0
  *   L1      1 / (1 + Σ|x − q|)
  *   L2      1 / (1 + Σ(x − q)²)
+ *   DOT     Σxq, which may be negative, but never −0: the sums begin with +0
  *
  * The sums are those of exact.ts. Every operation here is one correctly rounded float64 operation, in the
  * order written.
@@ -11,6 +12,7 @@
 export const COSINE: i32 = 0;
 export const L1: i32 = 1;
 export const L2: i32 = 2;
+export const DOT: i32 = 3;
 
 /** 8 units in the last place of 1. */
 const SCORE_SLACK: f64 = 8 * 2.220446049250313e-16;

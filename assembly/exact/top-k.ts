@@ -21,7 +21,7 @@ export class TopK {
   count: i32;
   /**
    * The score that a row must reach to matter: the root's when full; a higher one if other shards have found
-   * it; otherwise −1 (no score is below 0).
+   * it; otherwise −Infinity.
    */
   threshold: f64;
 }
@@ -35,7 +35,7 @@ export function resetTopK(heap: TopK, ptr: usize, capacity: i32): void {
   heap.ptr = ptr;
   heap.capacity = capacity;
   heap.count = 0;
-  heap.threshold = -1;
+  heap.threshold = -Infinity;
 }
 
 function scoreAt(ptr: usize, i: i32): f64 {

@@ -1,5 +1,5 @@
 /**
- * The cascade's first step where rows have sketches, COSINE and L2; it replaces the heads. All sketches of a
+ * The cascade's first step where rows have sketches, except for L1; it replaces the heads. All sketches of a
  * batch are read first, and the rows that look best by them are scored, because a good limit is needed before
  * whole codes are read. The nearest rows of embeddings are not much nearer than many others, so a limit from
  * only a few segments rules out little.

@@ -18,11 +18,11 @@ const LONGEST_PAUSE: u32 = 1024;
 
 /**
  * Whether to read the heads of `count` rows (listed at `rows`, u16) separately: not before there is a limit,
- * not when they recently left too many rows, and for COSINE and L2 not when the tails' norms alone are too
+ * not when they recently left too many rows, and except for L1 not when the tails' norms alone are too
  * large for most of eight sampled rows.
  */
 export function isHeadWorthTrying(query: Query, segment: usize, rows: usize, count: u32): bool {
-  if (query.heap.threshold < 0 || tailBytes === 0) return false;
+  if (query.heap.threshold === -Infinity || tailBytes === 0) return false;
   if (query.headPause > 0) {
     query.headPause--;
     return false;

@@ -19,7 +19,6 @@ import { ManyQuery } from "../dot/many-query-codes";
 import { scoreRow, touchFloats } from "../exact/float-scan";
 import { queryAt } from "../exact/query";
 import { seedLimit } from "../exact/seeds";
-import { COSINE } from "../exact/similarity";
 import {
   bitAt,
   centreOf,
@@ -79,13 +78,14 @@ function isHeadWanted(): bool {
 function describeRows(segment: usize, rows: u32, isUnpacking: bool, needsTails: bool): void {
   countBytes(groupBytes(rows) + <u64>((rows + 3) >> 2) * <u64>SECOND_GROUP_BYTES);
   if (isUnpacking) countBytes(<u64>rows * <u64>codeDimension);
+  const similarity = queryAt(0).similarity;
   for (let i: u32 = 0; i < rows; i++) {
     const row = <usize>rowNumber(i);
     const to = tiles + <usize>(i >> 2) * tileBytes() + ((<usize>i & 3) << 4);
     if (isUnpacking) unpackRow(segment, row, to);
-    describeRow(i, segment, to, needsTails);
+    describeRow(i, segment, to, needsTails, similarity);
   }
-  describeBlock(rows, queryAt(0).similarity === COSINE, centreOf(segment) !== 0);
+  describeBlock(rows, similarity, centreOf(segment) !== 0);
 }
 
 /**

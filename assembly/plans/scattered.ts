@@ -1,5 +1,5 @@
 /**
- * The plan for a few rows that lie far apart, COSINE and L2. Their cost is memory latency, so the codes of a
+ * The plan for a few rows that lie far apart, except for L1. Their cost is memory latency, so the codes of a
  * batch are read with independent loads that wait for memory together. Then the rows with the best bounds are
  * scored, and those that these do not rule out. If more than half of a batch is left, the rest is scored
  * without codes.

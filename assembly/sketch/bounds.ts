@@ -17,7 +17,7 @@ import { SKETCH_GROUP_BYTES, SKETCH_LOSSES, SKETCH_RESTS, SKETCH_STEPS, sketchGr
  * Replaces the Σ Q (2c − 15), i32[32], of rows first..first+31 of a segment by their bounds, f32[32].
  */
 export function sketchBoundsOf32(sketch: QuerySketch, segment: usize, first: u32, sums: usize): void {
-  const isCosine = sketch.isCosine;
+  const similarity = sketch.similarity;
   const productFactors = f32x4.splat(sketch.productFactor);
   const lossFactors = f32x4.splat(sketch.lossFactor);
   const restFactors = f32x4.splat(sketch.restFactor);
@@ -29,6 +29,6 @@ export function sketchBoundsOf32(sketch: QuerySketch, segment: usize, first: u32
     const product = f32x4.mul(f32x4.mul(f32x4.convert_i32x4_s(v128.load(sums)), productFactors), steps);
     const losses = f32x4.mul(loadHalves(group + SKETCH_LOSSES), lossFactors);
     const rests = f32x4.mul(loadHalves(group + SKETCH_RESTS), restFactors);
-    v128.store(sums, costsOf(isCosine, group, product, f32x4.add(losses, rests), normFactors, constants));
+    v128.store(sums, costsOf(similarity, group, product, f32x4.add(losses, rests), normFactors, constants));
   }
 }

@@ -11,8 +11,10 @@ import "./styles/reference.css";
 import { type FunctionComponent, type JSX, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { apiBase, fetchAccess, messageOf } from "./api/client.ts";
+import { FindButton } from "./find/find-button.tsx";
 import { HomeView } from "./home/home-view.tsx";
 import { lazyView } from "./lazy-view.tsx";
+import { CopyButton } from "./parts/copy-button.tsx";
 import { TextField } from "./parts/form.tsx";
 import { Icon, type IconName, Mark } from "./parts/icons.tsx";
 import { Fault, Waiting } from "./parts/notice.tsx";
@@ -20,9 +22,10 @@ import { SearchView } from "./search/search-view.tsx";
 import { dropFault, followDrops } from "./state/dropped-file.ts";
 import { forgetKept } from "./state/kept.ts";
 import { access, connection, key, needsKey, setKey } from "./state/page-session.ts";
-import { go, goInstead, hrefOf, route, type View } from "./state/route.ts";
+import { forgetParams, go, goInstead, hrefOf, lastHrefOf, route, type View } from "./state/route.ts";
 import {
   catalogFault,
+  currentTable,
   databases,
   firstBranch,
   firstPlace,
@@ -32,17 +35,20 @@ import {
   tables,
 } from "./state/server-content.ts";
 import { currentTheme, followPreference, toggleTheme } from "./state/theme.ts";
-import { TableView } from "./table/table-view.tsx";
 
+const TableView = lazyView(() => import("./table/table-view.tsx"), "TableView");
 const SqlView = lazyView(() => import("./sql/sql-view.tsx"), "SqlView");
 const SchemaView = lazyView(() => import("./schema/schema-view.tsx"), "SchemaView");
 const ServerView = lazyView(() => import("./server/server-view.tsx"), "ServerView");
+const RecordCard = lazyView(() => import("./record/record-card.tsx"), "RecordCard");
+const NewTableView = lazyView(() => import("./new-table/new-table-view.tsx"), "NewTableView");
 const ReferenceView = lazyView(() => import("./reference/reference-view.tsx"), "ReferenceView");
 
 interface Page {
   readonly view: View;
   readonly title: string;
-  readonly icon: IconName;
+  /** undefined: it is not among the views to choose from. */
+  readonly icon: IconName | undefined;
   readonly component: FunctionComponent;
   /** Whether it needs an existing branch. */
   readonly inBranch: boolean;
@@ -56,11 +62,12 @@ const PAGES: readonly Page[] = [
   { view: "schema", title: "Schema", icon: "schema", component: SchemaView, inBranch: false },
   { view: "server", title: "Server", icon: "server", component: ServerView, inBranch: false },
   { view: "reference", title: "API", icon: "reference", component: ReferenceView, inBranch: false },
+  { view: "new", title: "New table", icon: undefined, component: NewTableView, inBranch: false },
 ];
 
 function App(): JSX.Element {
   const isUp = connection.value === "up";
-  const { view, place, table } = route.value;
+  const { view, place, table, record } = route.value;
   const placeKey = place === undefined ? "" : `${place.database}:${place.branch}`;
   useEffect(() => {
     if (isUp && !needsKey.value) void enter();
@@ -70,9 +77,10 @@ function App(): JSX.Element {
   }, [placeKey, access.value]);
   useEffect(settleTable, [view, placeKey, table, tables.value]);
   const page = PAGES.find((candidate) => candidate.view === view) ?? (PAGES[0] as Page);
+  const title = [record, table, page.title, placeKey].filter((part) => part !== undefined && part !== "").join(" · ");
   useEffect(() => {
-    document.title = `${page.title} · Lodestone`;
-  }, [page]);
+    document.title = `${title} · Lodestone`;
+  }, [title]);
   return (
     <div class="frame">
       <button type="button" class="skip" onClick={skipToContent}>
@@ -80,9 +88,11 @@ function App(): JSX.Element {
       </button>
       <Rail current={page.view} />
       <div class="body">
-        <header class="topbar">
+        <header class={view === "home" ? "topbar" : "topbar with-place"}>
           <PlacePicker />
           <span class="spacer" />
+          <FindButton />
+          <CopyButton label="Copy link" icon="link" text={() => location.href} />
           {access.value !== undefined && access.value.keyName !== null && (
             <button type="button" class="quiet" onClick={leave} title={`Key "${access.value.keyName}", scope ${access.value.scope}`}>
               {access.value.scope} key · forget
@@ -99,7 +109,7 @@ function App(): JSX.Element {
         </header>
         {!isUp && (
           <p class="notice bad strip" role="alert">
-            The server does not answer. What you have typed stays; the console continues when the server is back.
+            The server is not responding. What you have typed is kept, and the console continues when the server is back.
           </p>
         )}
         {dropFault.value !== "" && (
@@ -117,12 +127,18 @@ function App(): JSX.Element {
 
 function Content({ page }: { page: Page }): JSX.Element {
   if (catalogFault.value !== "" && (page.inBranch || access.value === undefined)) return <Fault>{catalogFault.value}</Fault>;
-  if (access.value === undefined) return <Waiting what="Asking the server …" />;
+  if (access.value === undefined) return <Waiting what="Connecting …" />;
   const Component = page.component;
+  const { view, place, record } = route.value;
+  const table = currentTable.value;
+  const hasCard = (view === "table" || view === "search") && place !== undefined && table !== undefined && record !== undefined;
   return (
     <>
       {page.view !== "home" && <h1 class="hidden">{page.title}</h1>}
-      <Component />
+      <div class={hasCard ? "beside-card" : ""}>
+        <Component />
+        {hasCard && <RecordCard key={record} place={place} table={table} id={record} />}
+      </div>
     </>
   );
 }
@@ -137,20 +153,47 @@ function Rail({ current }: { current: View }): JSX.Element {
         <span>Lodestone</span>
       </a>
       <ul>
-        {PAGES.filter(({ inBranch }) => !inBranch || target !== undefined).map(({ view, title, icon }) => (
-          <li key={view}>
-            <a
-              href={hrefOf(view, view === "home" && place === undefined ? undefined : target, table)}
-              aria-current={view === current ? "page" : undefined}
-            >
-              <Icon name={icon} />
-              <span>{title}</span>
+        {PAGES.map(
+          ({ view, title, icon, inBranch }) =>
+            icon !== undefined &&
+            (!inBranch || target !== undefined) && (
+              <li key={view}>
+                <a
+                  href={lastHrefOf(view, view === "home" && place === undefined ? undefined : target, table)}
+                  aria-current={view === current ? "page" : undefined}
+                >
+                  <Icon name={icon} />
+                  <span>{title}</span>
+                </a>
+              </li>
+            ),
+        )}
+      </ul>
+      <TableList />
+      <p class="version">{access.value === undefined ? "" : `version ${access.value.version}`}</p>
+    </nav>
+  );
+}
+
+/** Of the branch; each leads to what is shown now, of that table. */
+function TableList(): JSX.Element | null {
+  const { view, place, table } = route.value;
+  const found = tables.value ?? [];
+  if (place === undefined || found.length === 0) return null;
+  const target = view === "home" || view === "new" || view === "server" || view === "reference" ? "table" : view;
+  return (
+    <section class="rail-tables" aria-label="Tables">
+      <h2>Tables</h2>
+      <ul>
+        {found.map(({ name }) => (
+          <li key={name}>
+            <a href={lastHrefOf(target, place, name)} aria-current={name === table ? "true" : undefined}>
+              <bdi>{name}</bdi>
             </a>
           </li>
         ))}
       </ul>
-      <p class="version">{access.value === undefined ? "" : `version ${access.value.version}`}</p>
-    </nav>
+    </section>
   );
 }
 
@@ -170,6 +213,7 @@ async function enter(): Promise<void> {
 
 function leave(): void {
   forgetKept();
+  forgetParams();
   setKey("", false);
   access.value = undefined;
   needsKey.value = true;
@@ -196,8 +240,8 @@ function PlacePicker(): JSX.Element | null {
         onChoose={(database) => go(view, { database, branch: firstBranch(found.find(({ name }) => name === database)) ?? "main" })}
       />
       <Choice label="Branch" value={place.branch} options={branches} onChoose={(branch) => go(view, { ...place, branch }, table)} />
-      {view !== "home" && tableNames.length > 0 && (
-        <Choice label="Table" value={table ?? ""} options={tableNames} onChoose={(name) => go(view, place, name)} />
+      {view !== "home" && view !== "new" && tableNames.length > 0 && (
+        <Choice label="Table" isNarrow value={table ?? ""} options={tableNames} onChoose={(name) => go(view, place, name)} />
       )}
     </div>
   );
@@ -207,14 +251,16 @@ interface ChoiceProps {
   label: string;
   value: string;
   options: readonly string[];
+  /** Only where there is no list at the side. */
+  isNarrow?: boolean;
   onChoose: (value: string) => void;
 }
 
-function Choice({ label, value, options, onChoose }: ChoiceProps): JSX.Element {
+function Choice({ label, value, options, isNarrow = false, onChoose }: ChoiceProps): JSX.Element {
   // What the address names is shown even if it does not exist.
   const all = options.includes(value) ? options : [value, ...options];
   return (
-    <label class="choice">
+    <label class={isNarrow ? "choice narrow" : "choice"}>
       <span class="choice-label">{label}</span>
       <select value={value} onChange={(event) => onChoose(event.currentTarget.value)}>
         {all.map((option) => (
@@ -251,7 +297,7 @@ function KeyPrompt(): JSX.Element {
   }
   return (
     <form class="card key-prompt" onSubmit={(event) => void submit(event)}>
-      <h1>This server requires a key</h1>
+      <h1>This server needs a key</h1>
       <TextField
         label="API key"
         fault={fault}

@@ -1,4 +1,5 @@
 /** Checks the input of upsertMany and fromBytes, for both kinds of index. */
+import { checkType } from "./options.ts";
 import type { CheckedValues, RowColumns, RowValues } from "./row-columns.ts";
 import { checkId } from "./row-directory.ts";
 import { withColumns } from "./search-input.ts";
@@ -18,7 +19,7 @@ export function checkMany(
   checkIds(ids);
   checkMatrix("matrix", matrix, ids.length, dimension);
   if (values === undefined) return undefined;
-  if (!Array.isArray(values)) throw new TypeError("values is not an array; expected one object for each id.");
+  checkType(Array.isArray(values), "values", values, "an array with one object for each id");
   if (values.length !== ids.length) throw new RangeError(`values has ${values.length} elements; expected ${ids.length}, one for each id.`);
   const rowColumns = withColumns(columns, "values");
   return values.map((own: RowValues | undefined) => own && rowColumns.check(own));
@@ -26,13 +27,11 @@ export function checkMany(
 
 /** @throws {TypeError | RangeError} if it is not an array of ids. */
 export function checkIds(ids: readonly string[]): void {
-  if (!Array.isArray(ids)) throw new TypeError("ids is not an array; expected an array of strings.");
+  checkType(Array.isArray(ids), "ids", ids, "an array of strings");
   for (const id of ids) checkId(id);
 }
 
 /** @throws {TypeError} if it is not a Uint8Array (of any realm). */
 export function checkBytes(bytes: Uint8Array): void {
-  if (!ArrayBuffer.isView(bytes) || bytes[Symbol.toStringTag] !== "Uint8Array") {
-    throw new TypeError("bytes is not a Uint8Array; expected what toBytes gave.");
-  }
+  checkType(ArrayBuffer.isView(bytes) && bytes[Symbol.toStringTag] === "Uint8Array", "bytes", bytes, "the Uint8Array that toBytes gave");
 }

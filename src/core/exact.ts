@@ -161,6 +161,7 @@ export type RowsScorer = (data: Float32Array, starts: Uint32Array, count: number
 export function rowsScorer(similarity: Similarity, query: Float32Array): RowsScorer {
   const wide = new Float64Array(paddedLength(query.length));
   wide.set(query);
+  if (similarity === "dotProduct") return (data, starts, count, _, scores) => dots(data, starts, count, wide, scores);
   if (similarity !== "cosineSimilarity") {
     const sums = similarity === "l1" ? sumsOfDistances : sumsOfSquaredDistances;
     return (data, starts, count, _, scores) => {

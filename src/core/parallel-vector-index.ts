@@ -11,8 +11,8 @@ import type { AbortSignalLike } from "./abort-signal.ts";
 import { checkBytes, checkIds, checkMany } from "./batch-input.ts";
 import type { ByteSource, ByteStream } from "./byte-stream.ts";
 import { nodeModule } from "./node-modules.ts";
-import { CREATE_OPTIONS, checkMemoryBytes, checkOptions, LOAD_OPTIONS } from "./options.ts";
-import type { CheckedValues, RowColumns, RowValues } from "./row-columns.ts";
+import { checkIndexOptions, checkInteger, checkType } from "./options.ts";
+import type { CheckedValues, ColumnName, RowColumns, RowOf, ValuesOf } from "./row-columns.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
 import { maskOfShard, RowWrites, rowInShard, rowOfShard, shardOfRow, VectorStaging } from "./row-writes.ts";
 import {
@@ -34,23 +34,23 @@ import { checkDimension, toFloat32 } from "./vector-input.ts";
 import type { ShardSearch } from "./vector-shard.ts";
 import { type Build, coreModule } from "./wasm-module.ts";
 
-export interface ParallelVectorIndexOptions {
+export interface ParallelVectorIndexOptions<Columns extends RowColumns = RowColumns> {
   /** 1 to 10,000. */
   dimension: number;
-  /** Number of workers; default: the number of processors. */
+  /** Number of workers. Default: the number of processors; in a page half of it, where that is 4 or more. */
   shards?: number | undefined;
   /** A directory to share with other indexes; see VectorIndexOptions. */
   rows?: RowDirectory | undefined;
   /** Memory limit of each shard in bytes; default and maximum 4 GiB. */
   maximumMemoryBytes?: number | undefined;
   /** See VectorIndexOptions. The values and filters stay in this thread. */
-  columns?: RowColumns | undefined;
+  columns?: Columns | undefined;
 }
 
 /** Vectors in one message to a worker. */
 const ENTRIES_PER_READ = 1000;
 
-export interface ParallelSearchOptions extends SearchOptions {
+export interface ParallelSearchOptions<Columns extends RowColumns = RowColumns> extends SearchOptions<Columns> {
   /**
    * Cancels the call: the promise rejects at once with the signal's reason. A scan that has begun runs to its
    * end and its result is discarded; a waiting one is not started.
@@ -59,9 +59,10 @@ export interface ParallelSearchOptions extends SearchOptions {
 }
 
 /** Options of fromBytes and fromStream. */
-export type LoadParallelIndexOptions = Omit<ParallelVectorIndexOptions, "dimension"> & TransferOptions;
+export type LoadParallelIndexOptions<Columns extends RowColumns = RowColumns> = Omit<ParallelVectorIndexOptions<Columns>, "dimension"> &
+  TransferOptions;
 
-export class ParallelVectorIndex {
+export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
   /** Bundlers rename classes. */
   static readonly name: string = "ParallelVectorIndex";
   readonly dimension: number;
@@ -96,14 +97,13 @@ export class ParallelVectorIndex {
    * @throws {TypeError | RangeError} for a bad dimension, number of shards or memory limit, or an unknown option;
    *   {LodestoneError} UNAVAILABLE when workers cannot be started.
    */
-  static async create(options: ParallelVectorIndexOptions): Promise<ParallelVectorIndex> {
-    checkOptions(options, CREATE_OPTIONS);
-    const { dimension, maximumMemoryBytes } = options;
+  static async create<Columns extends RowColumns = RowColumns>(
+    options: ParallelVectorIndexOptions<Columns>,
+  ): Promise<ParallelVectorIndex<Columns>> {
+    checkIndexOptions(options);
+    const { dimension, maximumMemoryBytes, shards: count = defaultShards() } = options;
     checkDimension(dimension);
-    checkMemoryBytes(maximumMemoryBytes);
-    const count = options.shards ?? availableProcessors();
-    if (!Number.isInteger(count) || count < 1 || count > 1024)
-      throw new RangeError(`shards is ${count}; expected an integer from 1 to 1024.`);
+    checkInteger("shards", count, 1, 1024);
     const module = await coreModule();
     const shards = await startAll(count);
     try {
@@ -189,15 +189,16 @@ export class ParallelVectorIndex {
   }
 
   /** Like VectorIndex.getColumns. */
-  async getColumns(id: string, names?: readonly string[]): Promise<Record<string, unknown> | undefined> {
+  async getColumns(id: string, names?: readonly ColumnName<Columns>[]): Promise<RowOf<Columns> | undefined> {
     this.#checkUsable();
     const row = this.rows.rowOf(id);
     const columns = withColumns(this.#columns, "getColumns");
+    if (names !== undefined) columns.checkNames(names);
     return row === undefined || !this.#rowWrites.has(row) ? undefined : columns.get(row, names);
   }
 
   /** Like VectorIndex.upsert. */
-  async upsert(id: string, vector: ArrayLike<number>, values?: RowValues): Promise<void> {
+  async upsert(id: string, vector: ArrayLike<number>, values?: ValuesOf<Columns>): Promise<void> {
     this.#checkUsable();
     checkId(id);
     const floats = toFloat32("vector", vector, this.dimension);
@@ -208,7 +209,7 @@ export class ParallelVectorIndex {
    * Like VectorIndex.upsertMany; `matrix` is read before the call returns. When a shard runs out of memory,
    * that shard's ids are unchanged, and those of the other shards are stored.
    */
-  async upsertMany(ids: readonly string[], matrix: Float32Array, values?: readonly (RowValues | undefined)[]): Promise<void> {
+  async upsertMany(ids: readonly string[], matrix: Float32Array, values?: readonly (ValuesOf<Columns> | undefined)[]): Promise<void> {
     this.#checkUsable();
     const checked = checkMany(ids, matrix, this.dimension, values, this.#columns);
     await this.#set(this.#rowsFor(ids), ids, matrix, checked);
@@ -259,12 +260,12 @@ export class ParallelVectorIndex {
   }
 
   /** Like VectorIndex.search, off this thread. @throws as VectorIndex.search; the signal's reason. */
-  search(query: ArrayLike<number>, options?: ParallelSearchOptions): Promise<SearchResult>;
+  search(query: ArrayLike<number>, options?: ParallelSearchOptions<Columns>): Promise<SearchResult<RowOf<Columns>>>;
   /**
    * Like VectorIndex.search. Words are looked for in this thread, vectors off it; the answer is that of the state at the
    * call, whatever is written meanwhile.
    */
-  search(request: TextSearch & Pick<ParallelSearchOptions, "signal">): Promise<TextSearchResult>;
+  search(request: TextSearch<Columns> & Pick<ParallelSearchOptions, "signal">): Promise<TextSearchResult<RowOf<Columns>>>;
   async search(
     query: ArrayLike<number> | (TextSearch & Pick<ParallelSearchOptions, "signal">),
     options: ParallelSearchOptions = {},
@@ -274,7 +275,11 @@ export class ParallelVectorIndex {
   }
 
   /** Like VectorIndex.searchMany. */
-  async searchMany(queries: readonly ArrayLike<number>[], options: ParallelSearchOptions = {}): Promise<SearchResult[]> {
+  async searchMany(
+    queries: readonly ArrayLike<number>[],
+    options: ParallelSearchOptions<Columns> = {},
+  ): Promise<SearchResult<RowOf<Columns>>[]> {
+    checkType(Array.isArray(queries), "queries", queries, "an array of vectors");
     return this.#search(queries, options, (i) => `queries[${i}]`);
   }
 
@@ -321,18 +326,23 @@ export class ParallelVectorIndex {
    * Loads an index from the bytes that toBytes of either kind of index wrote. @throws as
    * VectorIndex.fromBytes.
    */
-  static async fromBytes(bytes: Uint8Array, options: LoadParallelIndexOptions = {}): Promise<ParallelVectorIndex> {
+  static async fromBytes<Columns extends RowColumns = RowColumns>(
+    bytes: Uint8Array,
+    options: LoadParallelIndexOptions<Columns> = {},
+  ): Promise<ParallelVectorIndex<Columns>> {
     checkBytes(bytes);
     return ParallelVectorIndex.fromStream(bytes, options);
   }
 
   /** Like VectorIndex.fromStream. */
-  static async fromStream(source: ByteSource, options: LoadParallelIndexOptions = {}): Promise<ParallelVectorIndex> {
-    checkOptions(options, LOAD_OPTIONS);
-    const { shards, rows, maximumMemoryBytes, columns } = options;
-    return loadSnapshot(source, options, (dimension) =>
-      ParallelVectorIndex.create({ dimension, shards, rows, maximumMemoryBytes, columns }),
-    );
+  static async fromStream<Columns extends RowColumns = RowColumns>(
+    source: ByteSource,
+    options: LoadParallelIndexOptions<Columns> = {},
+  ): Promise<ParallelVectorIndex<Columns>> {
+    return loadSnapshot(source, options, (dimension) => {
+      const { shards, rows, maximumMemoryBytes, columns } = options;
+      return ParallelVectorIndex.create({ dimension, shards, rows, maximumMemoryBytes, columns });
+    });
   }
 
   /** Ends the workers. The index cannot be used afterwards; a shared directory is left unchanged. */
@@ -539,7 +549,12 @@ async function startAll(count: number): Promise<ShardClient[]> {
   throw failed.reason;
 }
 
-function availableProcessors(): number {
-  if (typeof navigator !== "undefined" && navigator.hardwareConcurrency > 0) return navigator.hardwareConcurrency;
-  return nodeModule("node:os")?.availableParallelism() ?? 1;
+/**
+ * In a page half of more than four processors: on phones the others are slow, and as each shard has as many rows, the
+ * slowest core ends a search; on computers they are mostly second threads of the same cores (docs/library.md).
+ */
+function defaultShards(): number {
+  const os = nodeModule("node:os");
+  const processors = (typeof navigator === "undefined" ? undefined : navigator.hardwareConcurrency) || os?.availableParallelism() || 1;
+  return os !== undefined || processors <= 4 ? processors : Math.max(4, processors >> 1);
 }

@@ -10,10 +10,33 @@ import type { VectorShard } from "./vector-shard.ts";
 /** Values of one record by column name; null or absent: none. */
 export type RowValues = Readonly<Record<string, unknown>>;
 
+/** Uses the grammar of the service's `filter`. */
+export type ColumnFilter = { readonly [name: string]: unknown };
+
+/**
+ * What TypeScript knows of columns: their names, the values of a record as they are stored and as they are read, and
+ * filters. The names stand beside the row, because with `keyof` no index of known columns were a `VectorIndex`.
+ */
+export interface ColumnTyping {
+  name: string;
+  values: RowValues;
+  row: Record<string, unknown>;
+  filter: ColumnFilter;
+}
+
+export type ValuesOf<Columns extends RowColumns> = NonNullable<Columns["typing"]>["values"];
+export type FilterOf<Columns extends RowColumns> = NonNullable<Columns["typing"]>["filter"];
+export type ColumnName<Columns extends RowColumns> = NonNullable<Columns["typing"]>["name"];
+
+/** What a result has of the columns that were asked for. */
+export type RowOf<Columns extends RowColumns> = Partial<NonNullable<Columns["typing"]>["row"]>;
+
 /** Checked values that can be stored. Their form is private to the columns. */
 export type CheckedValues = object;
 
 export interface RowColumns {
+  /** For TypeScript alone: it is never there. */
+  readonly typing?: ColumnTyping | undefined;
   /**
    * Uses the rows of this directory from now on. @throws {TypeError} if bound to another directory already.
    */

@@ -167,7 +167,7 @@ class TopHits {
   readonly #compare: (a: Hit, b: Hit) => number;
   #hits: Hit[] = [];
   /** No row with a lower score can be among the k best. */
-  threshold = -1;
+  threshold = Number.NEGATIVE_INFINITY;
 
   constructor(k: number, isIdBefore: (rowA: number, rowB: number) => boolean) {
     this.#k = k;

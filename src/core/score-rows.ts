@@ -10,16 +10,15 @@ import type { VectorShard } from "./vector-shard.ts";
 export function scoreRows(shard: VectorShard, query: Float32Array, rows: Uint32Array, similarity: Similarity): Float64Array {
   const scores = new Float64Array(rows.length).fill(Number.NaN);
   if (rows.length === 0) return scores;
-  const capacity = rows.reduce((most, row) => Math.max(most, row + 1), 0);
+  let capacity = 0;
+  for (let i = 0; i < rows.length; i++) capacity = Math.max(capacity, rows[i]! + 1);
   const mask = new Uint32Array(Math.ceil(capacity / 32));
   const places = new Uint32Array(capacity);
-  rows.forEach((row, i) => {
-    mask[row >>> 5]! |= 1 << (row & 31);
-    places[row] = i;
-  });
-  const [found] = shard.search(query, { k: rows.length, similarity, mask });
-  found!.rows.forEach((row, i) => {
-    scores[places[row]!] = found!.scores[i]!;
-  });
+  for (let i = 0; i < rows.length; i++) {
+    mask[rows[i]! >>> 5]! |= 1 << (rows[i]! & 31);
+    places[rows[i]!] = i;
+  }
+  const found = shard.search(query, { k: rows.length, similarity, mask })[0]!;
+  for (let i = 0; i < found.rows.length; i++) scores[places[found.rows[i]!]!] = found.scores[i]!;
   return scores;
 }

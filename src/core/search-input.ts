@@ -1,35 +1,34 @@
 /** Checks the input of search and searchMany, for both kinds of index. */
 import { inWords } from "../errors/value-in-words.ts";
 import type { AbortSignalLike } from "./abort-signal.ts";
-import { checkOptions, checkSignal, SEARCH_OPTIONS } from "./options.ts";
-import type { RowColumns } from "./row-columns.ts";
+import { checkInteger, checkOptions, checkSignal, checkType, SEARCH_OPTIONS } from "./options.ts";
+import type { ColumnName, FilterOf, RowColumns } from "./row-columns.ts";
 import type { RowDirectory } from "./row-directory.ts";
 import type { Similarity } from "./similarity.ts";
 import { similarityCode } from "./similarity.ts";
-import { checkK, toFloat32 } from "./vector-input.ts";
+import { toFloat32 } from "./vector-input.ts";
 import type { Plan, ShardSearch } from "./vector-shard.ts";
 
 /**
  * Selects rows: a bit mask over rows of the directory (word row >> 5, bit row & 31; missing words select
  * nothing), a predicate on ids, or a filter over the index's columns, such as `{ year: { $ge: 2020 } }`.
  */
-export type SearchFilter = Uint32Array | ((id: string) => boolean) | ColumnFilter;
+export type SearchFilter<Columns extends RowColumns = RowColumns> = Uint32Array | ((id: string) => boolean) | FilterOf<Columns>;
 
-/** Uses the grammar of the service's `filter`. */
-export type ColumnFilter = { readonly [name: string]: unknown };
-
-export interface SearchOptions {
+export interface SearchOptions<Columns extends RowColumns = RowColumns> {
   /** Maximum number of results; an integer of at least 1, default 10. */
   k?: number | undefined;
   /** Default "cosineSimilarity". */
   similarity?: Similarity | undefined;
-  filter?: SearchFilter | undefined;
+  /** Each result has its `cosine`, too. For cosineSimilarity alone; default false. */
+  cosine?: boolean | undefined;
+  filter?: SearchFilter<Columns> | undefined;
   /** Number of best results to skip; default 0. */
   offset?: number | undefined;
   /** Drops results with a lower score; `totalCount` still counts them. */
   scoreThreshold?: number | undefined;
   /** Columns whose values are returned with each result; default none. */
-  columns?: readonly string[] | undefined;
+  columns?: readonly ColumnName<Columns>[] | undefined;
   /**
    * For measurements and tests: the same answer, but slower. "floats" reads float32 only, without the codes.
    * "sketches" first learns and makes sketches of all rows (docs/core.md), whether they pay or not. Default
@@ -38,18 +37,20 @@ export interface SearchOptions {
   plan?: Plan | undefined;
 }
 
-export interface SearchHit {
+export interface SearchHit<Row = Record<string, unknown>> {
   id: string;
   score: number;
+  /** If `cosine` was asked for: score − 1, from −1 to 1. Of the cosine in the score, 1 + cos, it keeps all but 2^-53. */
+  cosine?: number;
   /** The values of the requested columns. */
-  columns?: Record<string, unknown>;
+  columns?: Row;
 }
 
-export interface SearchResult {
+export interface SearchResult<Row = Record<string, unknown>> {
   /** Number of vectors that pass the filter. */
   totalCount: number;
   /** Best first; equal scores: lower id first, by code points. */
-  results: SearchHit[];
+  results: SearchHit<Row>[];
 }
 
 /** A checked search: what shards do, and how their answers become the result. */
@@ -58,6 +59,7 @@ export interface SearchPlan {
   offset: number;
   scoreThreshold: number | undefined;
   columns: readonly string[] | undefined;
+  cosine: boolean;
 }
 
 /**
@@ -71,15 +73,18 @@ export function toSearchPlan(
 ): SearchPlan {
   checkOptions(options, SEARCH_OPTIONS);
   checkSignal(options.signal);
-  const { k = 10, similarity = "cosineSimilarity", filter, plan, offset = 0, scoreThreshold, columns } = options;
-  checkK(k);
+  const { k = 10, similarity = "cosineSimilarity", filter, plan, offset = 0, scoreThreshold, columns, cosine = false } = options;
+  checkInteger("k", k, 1);
   similarityCode(similarity);
-  if (!Number.isInteger(offset) || offset < 0) throw new RangeError(`offset is ${offset}; expected an integer of at least 0.`);
+  if (cosine !== false && (cosine !== true || similarity !== "cosineSimilarity"))
+    throw new TypeError(`cosine is ${inWords(cosine)}, similarity ${similarity}; expected true with cosineSimilarity alone, or false.`);
+  checkInteger("offset", offset, 0);
   if (scoreThreshold !== undefined && !Number.isFinite(scoreThreshold)) {
-    throw new RangeError(`scoreThreshold is ${scoreThreshold}; expected a finite number.`);
+    throw new RangeError(`scoreThreshold is ${inWords(scoreThreshold)}; expected a finite number.`);
   }
   if (columns !== undefined) withColumns(rowColumns, "columns").checkNames(columns);
-  return { shardSearch: { k: k + offset, similarity, mask: toMask(filter, rows, rowColumns), plan }, offset, scoreThreshold, columns };
+  const shardSearch = { k: k + offset, similarity, mask: toMask(filter, rows, rowColumns), plan };
+  return { shardSearch, offset, scoreThreshold, columns, cosine };
 }
 
 /** @throws {TypeError} if there are no columns. */
@@ -88,16 +93,17 @@ export function withColumns(columns: RowColumns | undefined, what: string): RowC
   return columns;
 }
 
-/** Applies offset and threshold to the best hits, and looks up the values. */
+/** Applies offset and threshold to the best hits, and adds what else was asked for. */
 export function toSearchResult(
   totalCount: number,
   best: SearchHit[],
-  { offset, scoreThreshold, columns }: SearchPlan,
+  { offset, scoreThreshold, columns, cosine }: SearchPlan,
   rows: RowDirectory,
   rowColumns: RowColumns | undefined,
 ): SearchResult {
   let results = offset === 0 ? best : best.slice(offset);
   if (scoreThreshold !== undefined) results = results.filter(({ score }) => score >= scoreThreshold);
+  if (cosine) for (const hit of results) hit.cosine = hit.score - 1;
   if (columns !== undefined && rowColumns !== undefined) {
     for (const hit of results) {
       const row = rows.rowOf(hit.id);
@@ -117,8 +123,7 @@ function toMask(filter: SearchFilter | undefined, rows: RowDirectory, columns: R
   if (filter === undefined) return undefined;
   if (typeof filter === "object" && filter !== null)
     return isMask(filter) ? filter : withColumns(columns, "A filter by values").toMask(filter);
-  if (typeof filter !== "function")
-    throw new TypeError("filter is neither a Uint32Array over rows, nor a function of an id, nor an object of conditions.");
+  checkType(typeof filter === "function", "filter", filter, "a Uint32Array over rows, a function of an id or an object of conditions");
   const mask = new Uint32Array(Math.ceil(rows.capacity / 32));
   for (const [id, row] of rows.entries()) {
     const isSelected: unknown = filter(id);

@@ -6,10 +6,11 @@
 import type { Fusion } from "../full-text/fusion.ts";
 import type { HalfScore } from "../full-text/hybrid.ts";
 import type { TextContribution } from "../full-text/text-scores.ts";
+import type { ColumnName, RowColumns } from "./row-columns.ts";
 import type { SearchHit, SearchOptions, SearchResult } from "./search-input.ts";
 import type { ShardHits, ShardSearch } from "./vector-shard.ts";
 
-export interface TextSearch extends SearchOptions {
+export interface TextSearch<Columns extends RowColumns = RowColumns> extends Omit<SearchOptions<Columns>, "cosine"> {
   /** Words to look for; a record needs one of them. "": every record that passes the filter. */
   text: string;
   /** Records near this vector are found as well, and both scores made one. As the query of a vector search. */
@@ -17,7 +18,7 @@ export interface TextSearch extends SearchOptions {
   /** How both scores are made one. Default: standardized, vectorWeight 0.5, k 60. */
   fusion?: Partial<Fusion> | undefined;
   /** Columns to look in, by name or with a weight (default 1). Default: all that have words. */
-  target?: readonly (string | { column: string; weight?: number | undefined })[] | undefined;
+  target?: readonly (ColumnName<Columns> | { column: ColumnName<Columns>; weight?: number | undefined })[] | undefined;
   /** How many edits may be between a word of the text and one of a record: 0, 1 (the default) or 2. */
   fuzziness?: number | undefined;
   /** The last word may be the beginning of one. Default false. */
@@ -39,13 +40,13 @@ export interface TextExplanation {
   text?: Partial<HalfScore> & { score: number; words: readonly TextContribution[] };
 }
 
-export interface TextSearchHit extends SearchHit {
+export interface TextSearchHit<Row = Record<string, unknown>> extends SearchHit<Row> {
   explanation?: TextExplanation;
 }
 
-export interface TextSearchResult extends SearchResult {
+export interface TextSearchResult<Row = Record<string, unknown>> extends SearchResult<Row> {
   /** Best first; equal scores: lower id first, by code points. */
-  results: TextSearchHit[];
+  results: TextSearchHit<Row>[];
 }
 
 /** The vectors of a ParallelVectorIndex, as they are when the search begins, whatever is written meanwhile. */

@@ -5,7 +5,7 @@
 import { LodestoneError } from "../errors/lodestone-error.ts";
 import { type AbortSignalLike, throwIfAborted } from "./abort-signal.ts";
 import { ByteReader, type ByteSource, type ByteStream } from "./byte-stream.ts";
-import { checkOptions, checkSignal, TRANSFER_OPTIONS } from "./options.ts";
+import { checkTransfer, LOAD_OPTIONS } from "./options.ts";
 import type { CheckedValues, RowColumns } from "./row-columns.ts";
 import type { RowDirectory } from "./row-directory.ts";
 import { corrupt, readSnapshot, type SnapshotContents, type SnapshotWant, writeSnapshot } from "./snapshot.ts";
@@ -84,8 +84,7 @@ export function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
  *   the end; the signal's reason.
  */
 export function snapshotPieces(source: TransferSource, options: TransferOptions): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
-  checkOptions(options, TRANSFER_OPTIONS);
-  checkSignal(options.signal);
+  checkTransfer(options);
   return piecesSince(source.changes(), source, options);
 }
 
@@ -164,7 +163,7 @@ export async function loadSnapshot<Index extends Loadable>(
   options: LoadOptions,
   create: (dimension: number) => Promise<Index>,
 ): Promise<Index> {
-  checkSignal(options.signal);
+  checkTransfer(options, LOAD_OPTIONS);
   const reader = new ByteReader(source, options.signal);
   const slices = new Slices();
   const undo = new LoadedRows(options);

@@ -7,8 +7,8 @@
 import { checkBytes, checkIds, checkMany } from "./batch-input.ts";
 import type { ByteSource, ByteStream } from "./byte-stream.ts";
 import { createShard } from "./create-shard.ts";
-import { CREATE_OPTIONS, checkMemoryBytes, checkOptions, LOAD_OPTIONS } from "./options.ts";
-import type { RowColumns, RowValues } from "./row-columns.ts";
+import { checkIndexOptions, checkType } from "./options.ts";
+import type { ColumnName, RowColumns, RowOf, ValuesOf } from "./row-columns.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
 import { scoreRows } from "./score-rows.ts";
 import {
@@ -29,7 +29,7 @@ import { checkDimension, toFloat32 } from "./vector-input.ts";
 import type { ScanCounts, ShardHits, VectorShard } from "./vector-shard.ts";
 import type { Build } from "./wasm-module.ts";
 
-export interface VectorIndexOptions {
+export interface VectorIndexOptions<Columns extends RowColumns = RowColumns> {
   /** 1 to 10,000. */
   dimension: number;
   /**
@@ -44,13 +44,13 @@ export interface VectorIndexOptions {
    * Values beside the vectors, for filters and to return with results: `new Columns({ year: "int" })`.
    * Indexes that share a directory also share its columns.
    */
-  columns?: RowColumns | undefined;
+  columns?: Columns | undefined;
 }
 
 /** Options of fromBytes and fromStream. */
-export type LoadIndexOptions = Omit<VectorIndexOptions, "dimension"> & TransferOptions;
+export type LoadIndexOptions<Columns extends RowColumns = RowColumns> = Omit<VectorIndexOptions<Columns>, "dimension"> & TransferOptions;
 
-export class VectorIndex {
+export class VectorIndex<Columns extends RowColumns = RowColumns> {
   /** Bundlers rename classes. */
   static readonly name: string = "VectorIndex";
   /** Maps ids to rows. Use it to make masks. */
@@ -80,10 +80,9 @@ export class VectorIndex {
    *   limit, or an unknown option.
    * @throws {LodestoneError} OUT_OF_MEMORY when the memory limit is too small for an empty index.
    */
-  static async create(options: VectorIndexOptions): Promise<VectorIndex> {
-    checkOptions(options, CREATE_OPTIONS);
+  static async create<Columns extends RowColumns = RowColumns>(options: VectorIndexOptions<Columns>): Promise<VectorIndex<Columns>> {
+    checkIndexOptions(options);
     checkDimension(options.dimension);
-    checkMemoryBytes(options.maximumMemoryBytes);
     const rows = options.rows ?? new RowDirectory();
     options.columns?.bind(rows);
     const shard = await createShard({
@@ -124,13 +123,13 @@ export class VectorIndex {
   }
 
   has(id: string): boolean {
-    const row = this.rows.rowOf(id);
+    const row = this.#rowOf(id);
     return row !== undefined && this.#shard.has(row);
   }
 
   /** A copy of the stored float32 vector. */
   get(id: string): Float32Array | undefined {
-    const row = this.rows.rowOf(id);
+    const row = this.#rowOf(id);
     return row === undefined ? undefined : this.#shard.read(row);
   }
 
@@ -156,9 +155,10 @@ export class VectorIndex {
    * The values of `id`, of all columns or of the named ones; undefined for an id without a vector.
    * @throws {LodestoneError} INVALID for an unknown name.
    */
-  getColumns(id: string, names?: readonly string[]): Record<string, unknown> | undefined {
-    const row = this.rows.rowOf(id);
+  getColumns(id: string, names?: readonly ColumnName<Columns>[]): RowOf<Columns> | undefined {
+    const row = this.#rowOf(id);
     const columns = withColumns(this.#columns, "getColumns");
+    if (names !== undefined) columns.checkNames(names);
     return row === undefined || !this.#shard.has(row) ? undefined : columns.get(row, names);
   }
 
@@ -171,7 +171,7 @@ export class VectorIndex {
    * @throws {TypeError | RangeError} for a bad id or vector; {LodestoneError} INVALID for bad values,
    *   OUT_OF_MEMORY at the limit. Nothing has changed then.
    */
-  upsert(id: string, vector: ArrayLike<number>, values?: RowValues): void {
+  upsert(id: string, vector: ArrayLike<number>, values?: ValuesOf<Columns>): void {
     checkId(id);
     const floats = toFloat32("vector", vector, this.dimension);
     const checked = values && withColumns(this.#columns, "values").check(values);
@@ -194,7 +194,7 @@ export class VectorIndex {
    * @param values  for each id, as for upsert.
    * @throws as upsert; nothing has changed then.
    */
-  upsertMany(ids: readonly string[], matrix: Float32Array, values?: readonly (RowValues | undefined)[]): void {
+  upsertMany(ids: readonly string[], matrix: Float32Array, values?: readonly (ValuesOf<Columns> | undefined)[]): void {
     const checked = checkMany(ids, matrix, this.dimension, values, this.#columns);
     const added: string[] = [];
     const rows = ids.map((id) => {
@@ -226,7 +226,7 @@ export class VectorIndex {
 
   /** Removes the vector of `id`. @returns whether there was one. */
   delete(id: string): boolean {
-    const row = this.rows.rowOf(id);
+    const row = this.#rowOf(id);
     if (row === undefined) return false;
     this.#changes++;
     const had = this.#shard.clear(row);
@@ -251,14 +251,14 @@ export class VectorIndex {
    * @param query  `dimension` finite numbers, rounded to float32; not all zero for cosineSimilarity.
    * @throws {TypeError | RangeError} for a bad query, k, similarity or filter.
    */
-  search(query: ArrayLike<number>, options?: SearchOptions): SearchResult;
+  search(query: ArrayLike<number>, options?: SearchOptions<Columns>): SearchResult<RowOf<Columns>>;
   /**
    * The k best rows by words, or by words and a vector: the same ids, order and scores as those of scoring every
    * record. Needs TextColumns.
    *
    * @throws {TypeError | RangeError} for a bad member; {LodestoneError} INVALID for an unknown column or a bad filter.
    */
-  search(request: TextSearch): TextSearchResult;
+  search(request: TextSearch<Columns>): TextSearchResult<RowOf<Columns>>;
   search(query: ArrayLike<number> | TextSearch, options: SearchOptions = {}): SearchResult {
     if (isTextSearch(query)) return withColumns(this.#columns, "A search for words").searchText(query, this.#shard);
     return this.#search([query], options, () => "query")[0]!;
@@ -269,7 +269,8 @@ export class VectorIndex {
    *
    * @throws as search.
    */
-  searchMany(queries: readonly ArrayLike<number>[], options: SearchOptions = {}): SearchResult[] {
+  searchMany(queries: readonly ArrayLike<number>[], options: SearchOptions<Columns> = {}): SearchResult<RowOf<Columns>>[] {
+    checkType(Array.isArray(queries), "queries", queries, "an array of vectors");
     return this.#search(queries, options, (i) => `queries[${i}]`);
   }
 
@@ -305,7 +306,10 @@ export class VectorIndex {
    *   when they hold values and `options.columns` are not the same columns. A shared directory is then
    *   unchanged.
    */
-  static async fromBytes(bytes: Uint8Array, options: LoadIndexOptions = {}): Promise<VectorIndex> {
+  static async fromBytes<Columns extends RowColumns = RowColumns>(
+    bytes: Uint8Array,
+    options: LoadIndexOptions<Columns> = {},
+  ): Promise<VectorIndex<Columns>> {
     checkBytes(bytes);
     return VectorIndex.fromStream(bytes, options);
   }
@@ -314,16 +318,26 @@ export class VectorIndex {
    * The same from a `ReadableStream`, a `Blob` or `File`, or pieces of bytes. @throws as fromBytes; what the
    * source throws; the signal's reason.
    */
-  static async fromStream(source: ByteSource, options: LoadIndexOptions = {}): Promise<VectorIndex> {
-    checkOptions(options, LOAD_OPTIONS);
-    const { rows, maximumMemoryBytes, columns } = options;
-    return loadSnapshot(source, options, (dimension) => VectorIndex.create({ dimension, rows, maximumMemoryBytes, columns }));
+  static async fromStream<Columns extends RowColumns = RowColumns>(
+    source: ByteSource,
+    options: LoadIndexOptions<Columns> = {},
+  ): Promise<VectorIndex<Columns>> {
+    return loadSnapshot(source, options, (dimension) => {
+      const { rows, maximumMemoryBytes, columns } = options;
+      return VectorIndex.create({ dimension, rows, maximumMemoryBytes, columns });
+    });
   }
 
   /** Frees the memory. The index cannot be used afterwards; a shared directory is left unchanged. */
   free(): void {
     this.rows.detach(this.#holder);
     this.#shard.free();
+  }
+
+  /** @throws {TypeError} after `free`, also for an id without a row, of which the shard is not asked. */
+  #rowOf(id: string): number | undefined {
+    void this.#shard.size;
+    return this.rows.rowOf(id);
   }
 
   #search(queries: readonly ArrayLike<number>[], options: SearchOptions, nameAt: (i: number) => string): SearchResult[] {

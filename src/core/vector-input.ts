@@ -4,20 +4,11 @@
  */
 import { MAX_DIMENSION } from "../dimension.ts";
 import { inWords } from "../errors/value-in-words.ts";
+import { checkInteger, checkType } from "./options.ts";
 
 /** @throws {TypeError | RangeError} if it is not an integer from 1 to 10,000. */
 export function checkDimension(dimension: number): void {
-  if (typeof dimension !== "number")
-    throw new TypeError(`dimension is ${inWords(dimension)}; expected an integer from 1 to ${MAX_DIMENSION}.`);
-  if (!Number.isInteger(dimension) || dimension < 1 || dimension > MAX_DIMENSION) {
-    throw new RangeError(`dimension is ${dimension}; expected an integer from 1 to ${MAX_DIMENSION}.`);
-  }
-}
-
-/** @throws {TypeError | RangeError} if it is not an integer of at least 1. */
-export function checkK(k: number): void {
-  if (typeof k !== "number") throw new TypeError(`k is ${inWords(k)}; expected an integer of at least 1.`);
-  if (!Number.isInteger(k) || k < 1) throw new RangeError(`k is ${k}; expected an integer of at least 1.`);
+  checkInteger("dimension", dimension, 1, MAX_DIMENSION);
 }
 
 /**
@@ -58,7 +49,7 @@ export function toFloat32(name: string, vector: ArrayLike<number>, dimension: nu
  * @throws {TypeError} not a Float32Array; {RangeError} wrong length, or an element that is not finite.
  */
 export function checkMatrix(name: string, matrix: Float32Array, rows: number, dimension: number): void {
-  if (!isFloat32Array(matrix)) throw new TypeError(`${name} is ${inWords(matrix)}; expected a Float32Array.`);
+  checkType(isFloat32Array(matrix), name, matrix, "a Float32Array");
   if (matrix.length !== rows * dimension) {
     throw new RangeError(`${name} has ${matrix.length} elements; expected ${rows} × ${dimension} = ${rows * dimension}.`);
   }

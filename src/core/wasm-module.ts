@@ -7,6 +7,7 @@
  *   scalar   plain JavaScript, where WebAssembly is missing or forbidden
  */
 import { LodestoneError } from "../errors/lodestone-error.ts";
+import { inWords, quotedNames } from "../errors/value-in-words.ts";
 import { checkOptions } from "./options.ts";
 import { type UnpackedBuilds, unpackBuilds } from "./unpack-builds.ts";
 
@@ -23,6 +24,8 @@ export type WasmModule = typeof globalThis extends { WebAssembly: { Module: { pr
 export type WasmSource = WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 
 export type Build = "relaxed" | "simd" | "scalar";
+
+const BUILDS: readonly Build[] = ["relaxed", "simd", "scalar"];
 
 export interface InitOptions {
   /**
@@ -52,9 +55,12 @@ let compiledAhead: WasmModule | undefined;
 let chosen: Promise<WasmModule | undefined> | undefined;
 let unpacked: UnpackedBuilds | undefined;
 
-/** Optional. Applies to indexes created afterwards. @throws {TypeError} for an unknown option. */
+/** Optional. Applies to indexes created afterwards. @throws {TypeError | RangeError} for an unknown option or build. */
 export function init(options: InitOptions): void {
   checkOptions(options, ["wasm", "build", "workerUrl"]);
+  const { build } = options;
+  if (build !== undefined && !BUILDS.includes(build))
+    throw new RangeError(`build is ${inWords(build)}; expected ${quotedNames(BUILDS, "none")}.`);
   requested = { ...options };
   chosen = undefined;
 }

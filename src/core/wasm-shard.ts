@@ -67,7 +67,7 @@ export class WasmShard implements VectorShard {
     const isIdBefore = (a: number, b: number): number => (options.isIdBefore(a >>> 0, b >>> 0) ? 1 : 0);
     const running: Running = {};
     const tellScores = (ptr: number, count: number): void => running.exchange?.tell(memory.results(ptr >>> 0, count).scores);
-    const sharedFloor = (): number => running.exchange?.floor || -1;
+    const sharedFloor = (): number => running.exchange?.floor ?? Number.NEGATIVE_INFINITY;
     const { exports } = instantiateSync<CoreExports>(module, { host: { isIdBefore, tellScores, sharedFloor } });
     const memory = new LinearMemory(exports.memory);
     const maximumPages = Math.min(MAX_PAGES, Math.floor((options.maximumMemoryBytes ?? MAX_PAGES * PAGE_BYTES) / PAGE_BYTES));

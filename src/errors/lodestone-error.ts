@@ -4,29 +4,29 @@
  * a stable code. `http/status.ts` alone maps codes to statuses.
  */
 
-/**
- * What programs compare. The library throws INVALID, NOT_FOUND, CONFLICT, UNAVAILABLE, OUT_OF_MEMORY and CORRUPT; the others are the
- * service's.
- */
-export type ErrorCode =
-  /** The request is wrong: the message names the field and the fix. */
+/** What programs compare, of the errors of the library and of the service. */
+export type LibraryErrorCode =
+  /** The call is wrong: the message names the member and the fix. */
   | "INVALID"
+  | "NOT_FOUND"
+  /** What was to stay as it is was changed meanwhile; service: createOnly, ifVersion, or a name or id that is taken. */
+  | "CONFLICT"
+  /** Not ready, shutting down, or what is needed cannot be reached. */
+  | "UNAVAILABLE"
+  | "OUT_OF_MEMORY"
+  /** A file or snapshot that fails its checks. */
+  | "CORRUPT";
+
+export type ErrorCode =
+  | LibraryErrorCode
   | "UNAUTHORIZED"
   | "FORBIDDEN"
-  | "NOT_FOUND"
-  /** createOnly, ifVersion, or a name or id that is taken. (A value that a `unique` column has already is INVALID.) */
-  | "CONFLICT"
   | "TOO_LARGE"
   | "UNSUPPORTED_MEDIA_TYPE"
   /** Beyond capacity: not processed; `retryAfterSeconds` says when to try again. */
   | "OVERLOADED"
   /** A statement ran past its time limit and was rolled back. */
-  | "TIMEOUT"
-  /** Not ready, shutting down, or the database cannot be reached. */
-  | "UNAVAILABLE"
-  | "OUT_OF_MEMORY"
-  /** A file or snapshot that fails its checks. */
-  | "CORRUPT";
+  | "TIMEOUT";
 
 /** One failed operation of a transaction or bulk request. */
 export interface OperationError {

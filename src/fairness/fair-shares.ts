@@ -34,9 +34,14 @@ export class FairShares {
   /** False when that would be too much. */
   take(caller: string, amount = 1): boolean {
     if (!this.hasRoom(caller, amount)) return false;
+    this.hold(caller, amount);
+    return true;
+  }
+
+  /** Like `take`, whether there is room or not. */
+  hold(caller: string, amount: number): void {
     this.#held.set(caller, this.heldBy(caller) + amount);
     this.#total += amount;
-    return true;
   }
 
   hasRoom(caller: string, amount = 1): boolean {

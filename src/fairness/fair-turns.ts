@@ -10,8 +10,13 @@ import { FairShares } from "./fair-shares.ts";
 /** The time of a work is expected to be the average of about so many. */
 const AVERAGED_OVER = 32;
 
-interface Waiting {
+interface Share {
   readonly group: string | undefined;
+  readonly places: number;
+}
+
+interface Waiting {
+  readonly share: Share;
   /** @param expectedMs  what is charged until the work's real duration is known. */
   readonly begin: (expectedMs: number) => void;
   readonly giveUp: (reason: unknown) => void;
@@ -39,6 +44,8 @@ export class FairTurns {
   readonly #queue = new FairQueue<Waiting>();
   readonly #waiting: FairShares;
   #averageMs = 0;
+  /** Works that have begun and not ended. */
+  #running = 0;
 
   constructor(options: FairTurnsOptions) {
     this.#options = options;
@@ -54,23 +61,24 @@ export class FairTurns {
    * @param work  gets a function that keeps the place, after the work, until something is over that the work has
    *   left running.
    * @param group  shares `placesPerGroup`, as fairly as all share the whole. Who waits for a group holds no place that others need.
+   * @param places  that the work holds. It begins as soon as one is free: if it waited for all, small works would always overtake it.
    * @throws {LodestoneError} OVERLOADED; the signal's reason when it aborts before `work` begins; what `work` throws.
    */
   async run<Result>(
     caller: string,
     signal: AbortSignal | undefined,
     work: (keepUntil: (isOver: Promise<void>) => void) => Promise<Result>,
-    group?: string,
+    { group, places = 1 }: { readonly group?: string | undefined; readonly places?: number } = {},
   ): Promise<Result> {
     signal?.throwIfAborted();
-    const expectedMs = await this.#turn(caller, signal, group);
+    const expectedMs = await this.#turn(caller, signal, { group, places });
     const startedAt = performance.now();
     const isOver: Promise<void>[] = [];
     const leave = (): void => {
       const elapsedMs = performance.now() - startedAt;
       this.#averageMs += (elapsedMs - this.#averageMs) / AVERAGED_OVER;
-      this.#give(caller, group);
-      this.#queue.charge(caller, elapsedMs - expectedMs);
+      this.#give(caller, { group, places });
+      this.#queue.charge(caller, (elapsedMs - expectedMs) * places);
       this.#fill();
     };
     try {
@@ -87,7 +95,7 @@ export class FairTurns {
   }
 
   /** Resolves when the work may begin, to what was charged for it. */
-  #turn(caller: string, signal: AbortSignal | undefined, group: string | undefined): Promise<number> {
+  #turn(caller: string, signal: AbortSignal | undefined, share: Share): Promise<number> {
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined;
       let waits: "not yet" | "yes" | "no longer" = "not yet";
@@ -98,7 +106,7 @@ export class FairTurns {
         waits = "no longer";
       };
       const entry: Waiting = {
-        group,
+        share,
         begin: (expectedMs) => {
           stop();
           resolve(expectedMs);
@@ -122,18 +130,19 @@ export class FairTurns {
   }
 
   #overloaded(waiting: number): LodestoneError {
-    const { places, busy } = this.#options;
-    const retryAfterSeconds = Math.max(1, Math.ceil((waiting * this.#averageMs) / (1_000 * places)));
-    return new LodestoneError("OVERLOADED", busy(waiting, retryAfterSeconds), { retryAfterSeconds });
+    const retryAfterSeconds = Math.max(1, Math.ceil((waiting * this.#averageMs) / (1_000 * Math.max(1, this.#running))));
+    return new LodestoneError("OVERLOADED", this.#options.busy(waiting, retryAfterSeconds), { retryAfterSeconds });
   }
 
   #fill(): void {
     for (;;) {
       const expectedMs = this.#averageMs;
-      const next = this.#queue.shift(expectedMs, (caller, { group }) => this.#hasRoom(caller, group));
+      const next = this.#queue.shift(0, (caller, { share }) => this.#hasRoom(caller, share.group));
       if (next === undefined) return;
-      this.#take(next.caller, next.item.group);
-      next.item.begin(expectedMs);
+      const { caller, item } = next;
+      this.#queue.charge(caller, expectedMs * item.share.places);
+      this.#take(caller, item.share);
+      item.begin(expectedMs);
     }
   }
 
@@ -142,19 +151,21 @@ export class FairTurns {
     return group === undefined || (this.#groups.get(group)?.hasRoom(caller) ?? true);
   }
 
-  #take(caller: string, group: string | undefined): void {
-    this.#places.take(caller);
+  #take(caller: string, { group, places }: Share): void {
+    this.#running++;
+    this.#places.hold(caller, places);
     if (group === undefined) return;
-    const places = this.#groups.get(group) ?? new FairShares(this.#options.placesPerGroup ?? this.#options.places);
-    this.#groups.set(group, places);
-    places.take(caller);
+    const own = this.#groups.get(group) ?? new FairShares(this.#options.placesPerGroup ?? this.#options.places);
+    this.#groups.set(group, own);
+    own.hold(caller, places);
   }
 
-  #give(caller: string, group: string | undefined): void {
-    this.#places.give(caller);
+  #give(caller: string, { group, places }: Share): void {
+    this.#running--;
+    this.#places.give(caller, places);
     if (group === undefined) return;
-    const places = this.#groups.get(group)!;
-    places.give(caller);
-    if (places.total === 0) this.#groups.delete(group);
+    const own = this.#groups.get(group)!;
+    own.give(caller, places);
+    if (own.total === 0) this.#groups.delete(group);
   }
 }

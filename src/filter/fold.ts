@@ -11,8 +11,16 @@
 /** Code points that are looked at together. */
 const BLOCK = 0x80;
 
-/** Upper-case code points beyond ASCII that have a lower case of one code point, in order. */
-const FOLDED: ReadonlyMap<string, string> = makeMap();
+let made: ReadonlyMap<string, string> | undefined;
+
+/**
+ * Upper-case code points beyond ASCII that have a lower case of one code point, in order. Made when first needed, which
+ * takes milliseconds: most programs that import the library never do.
+ */
+function foldedCharacters(): ReadonlyMap<string, string> {
+  made ??= makeMap();
+  return made;
+}
 
 /**
  * The only characters whose lower case is not one code point (İ) or depends on their neighbours (Σ at the end
@@ -24,9 +32,10 @@ const SPECIAL = /[\u0130\u03a3]/;
 export function fold(text: string): string {
   // For all others `toLowerCase` is the same map, some thirty times as fast as looking characters up.
   if (!SPECIAL.test(text)) return text.toLowerCase();
+  const map = foldedCharacters();
   let folded = "";
   for (const character of text) {
-    folded += character <= "\x7f" ? character.toLowerCase() : (FOLDED.get(character) ?? character);
+    folded += character <= "\x7f" ? character.toLowerCase() : (map.get(character) ?? character);
   }
   return folded;
 }
@@ -59,9 +68,10 @@ const GROUP_BOUNDS = [0x80, 0x250, 0x400, 0x530, 0x10a0, 0x1e00, 0x1f00, 0x2100,
  * @param schema  quoted if need be.
  */
 export function foldFunctionSql(schema = "lodestone"): string {
+  const folded = [...foldedCharacters()];
   let body = `lower($1 COLLATE "C")`;
   for (let group = 0; group + 1 < GROUP_BOUNDS.length; group++) {
-    const members = [...FOLDED].filter(([upper]) => {
+    const members = folded.filter(([upper]) => {
       const code = upper.codePointAt(0)!;
       return code >= GROUP_BOUNDS[group]! && code < GROUP_BOUNDS[group + 1]!;
     });

@@ -11,11 +11,11 @@ export interface RowOrder {
 export interface BestRow {
   readonly row: number;
   readonly score: number;
-  /** Of the text index; NO_DOCUMENT where the words do not matter. */
-  readonly document: number;
+  /** Its place in the list that it comes from; NOWHERE where that does not matter. */
+  readonly place: number;
 }
 
-const NO_DOCUMENT = -1;
+const NOWHERE = -1;
 
 export class BestRows {
   readonly #size: number;
@@ -34,9 +34,9 @@ export class BestRows {
     return this.#least;
   }
 
-  add(row: number, score: number, document = NO_DOCUMENT): void {
+  add(row: number, score: number, place = NOWHERE): void {
     if (score < this.#least) return;
-    this.#rows.push({ row, score, document });
+    this.#rows.push({ row, score, place });
     if (this.#rows.length >= 4 * this.#size + 64) this.#cut();
   }
 

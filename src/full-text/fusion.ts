@@ -40,12 +40,12 @@ const LEAST_SCORE = 2 ** -900;
  * The spread of the scores of `count` records, of which those not given have 0. Every partial sum is a whole number
  * that a double holds, and so the result is the same in whatever order they come.
  *
- * @param scores  0 or more each.
+ * @param scores  finite; those of words are 0 or more each, those of vectors by dotProduct may be negative.
  */
 export function spreadOf(scores: Float64Array, count: number, method: FusionMethod): Spread {
   if (method !== "standardized") return AS_IT_IS;
   let greatest = 0;
-  for (const score of scores) if (score > greatest) greatest = score;
+  for (const score of scores) greatest = Math.max(greatest, Math.abs(score));
   if (greatest < LEAST_SCORE || count === 0) return { mean: 0, deviation: 0 };
   let scale = 1;
   while (greatest * scale < HALF / 2) scale *= 2;

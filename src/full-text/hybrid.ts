@@ -14,6 +14,7 @@
  * Ranks (rrf) need all scores, which are asked for piece by piece.
  */
 import { clearBit, countBits, hasBit, setBit } from "../filter/bit-mask.ts";
+import { giveBack, takeAccumulators } from "./accumulators.ts";
 import { BestRows, type RowOrder } from "./best-rows.ts";
 import { contribution, type Fusion, rankContribution, ranksOf, SAMPLE_SIZE, type Spread, spreadOf } from "./fusion.ts";
 
@@ -100,35 +101,36 @@ const PIECE_ROWS = 16_384;
 const SLACK = 1e-9;
 const NO_ROWS = new Uint32Array(0);
 
-/** Rows that can be found, and by row their score from words, 0 for those without a match, and from the vector, NaN for none. */
-interface Halves {
-  /** Rows with a match. */
+interface Words {
+  /** Rows that can be found and have a match. */
   readonly matching: Uint32Array;
-  readonly words: Float64Array;
-  readonly vectors: Float64Array;
+  /** By row, 0 for those without a match. */
+  readonly scores: Float64Array;
 }
 
-export function searchHybrid(search: HybridSearch): HybridSteps {
+export function* searchHybrid(search: HybridSearch): HybridSteps {
   const { mask, text, source } = search;
-  const words = new Float64Array(source.capacity);
-  for (let i = 0; i < text.rows.length; i++) words[text.rows[i]!] = text.scores[i]!;
+  const accumulators = takeAccumulators(source.capacity);
+  const { scores } = accumulators;
+  for (let i = 0; i < text.rows.length; i++) scores[text.rows[i]!] = text.scores[i]!;
   const run = search.fusion.method === "rrf" ? searchByRank : searchByScore;
-  const matching = rowsIn(mask, text.rows);
-  return run(search, { matching, words, vectors: new Float64Array(source.capacity).fill(Number.NaN) });
+  const answer = yield* run(search, { matching: rowsIn(mask, text.rows), scores });
+  for (let i = 0; i < text.rows.length; i++) scores[text.rows[i]!] = 0;
+  giveBack(accumulators);
+  return answer;
 }
 
-function* searchByScore(search: HybridSearch, halves: Halves): HybridSteps {
+function* searchByScore(search: HybridSearch, { matching, scores: words }: Words): HybridSteps {
   const { source, fusion, mask, boosts, size } = search;
-  const { matching, words, vectors } = halves;
   const { method, vectorWeight } = fusion;
   const textWeight = 1 - vectorWeight;
   const textSpread = spreadOf(scoresAt(matching, words), countBits(mask), method);
   const ofText = (row: number): number => contribution(words[row]!, textSpread, textWeight);
   const having = havingVector(search);
   const without = rowsIn(having, matching, false);
-  const bonuses = new Float64Array(source.capacity);
   const ranked = boosts === undefined ? rowsIn(having, matching) : rowsOf(having);
-  for (const row of ranked) bonuses[row] = ofText(row) + (boosts?.[row] ?? 0);
+  const bonuses = new Float64Array(ranked.length);
+  for (let i = 0; i < ranked.length; i++) bonuses[i] = ofText(ranked[i]!) + (boosts?.[ranked[i]!] ?? 0);
   const { order, greatestFrom } = byBonus(ranked, bonuses);
   /** Of a record that is not among `ranked`. */
   const bonusOfNone = boosts === undefined ? contribution(0, textSpread, textWeight) : Number.NEGATIVE_INFINITY;
@@ -154,14 +156,17 @@ function* searchByScore(search: HybridSearch, halves: Halves): HybridSteps {
   const ofVector = (score: number): number => contribution(score, vectorSpread, vectorWeight);
 
   const best = new BestRows(Math.max(size, 1), source);
-  const canReach = (bound: number): boolean => bound + SLACK * (Math.abs(bound) + 1) >= best.least;
+  const canReach = (bonus: number, vector: number): boolean =>
+    bonus + vector + SLACK * (Math.abs(bonus) + Math.abs(vector) + 1) >= best.least;
   const added = new Uint32Array(mask.length);
+  /** Of the rows that were added, in that order. */
+  const vectors: number[] = [];
   const add = (row: number, vector: number): void => {
     if (hasBit(added, row) || !hasBit(mask, row) || Number.isNaN(vector)) return;
     clearBit(left, row);
     setBit(added, row);
-    vectors[row] = vector;
-    best.add(row, ofVector(vector) + ofText(row) + (boosts?.[row] ?? 0));
+    best.add(row, ofVector(vector) + ofText(row) + (boosts?.[row] ?? 0), vectors.length);
+    vectors.push(vector);
   };
   for (const row of without) best.add(row, ofText(row) + (boosts?.[row] ?? 0));
   for (;;) {
@@ -169,7 +174,7 @@ function* searchByScore(search: HybridSearch, halves: Halves): HybridSteps {
     for (let i = 0; i < answer.rows.length; i++) add(answer.rows[i]!, answer.scores[i]!);
     const least = answer.scores.at(-1);
     const bonus = place < order.length ? greatestFrom(place) : bonusOfNone;
-    if (answer.rows.length < k || least === undefined || !canReach(bonus + ofVector(least))) break;
+    if (answer.rows.length < k || least === undefined || !canReach(bonus, ofVector(least))) break;
     // All by bonus are there, and of the others those with the best vectors, equal ones by id: more are not needed.
     if (k === most && place >= order.length) break;
     k = Math.min(k * ASKED_GROWTH, most);
@@ -179,13 +184,13 @@ function* searchByScore(search: HybridSearch, halves: Halves): HybridSteps {
   const hits = best
     .inOrder()
     .slice(0, size)
-    .map(({ row, score }): HybridHit => {
-      const vector = vectors[row]!;
+    .map(({ row, score, place: at }): HybridHit => {
+      const vector = vectors[at];
       const own = words[row]!;
       return {
         row,
         score,
-        vector: Number.isNaN(vector) ? undefined : scored(vector, vectorSpread, vectorWeight, method),
+        vector: vector === undefined ? undefined : scored(vector, vectorSpread, vectorWeight, method),
         text: own === 0 && method !== "standardized" ? undefined : scored(own, textSpread, textWeight, method),
         boost: boosts?.[row] ?? 0,
       };
@@ -193,8 +198,10 @@ function* searchByScore(search: HybridSearch, halves: Halves): HybridSteps {
   return { totalCount: countBits(having) + without.length, hits };
 }
 
-function* searchByRank(search: HybridSearch, { matching, words, vectors }: Halves): HybridSteps {
+function* searchByRank(search: HybridSearch, { matching, scores: words }: Words): HybridSteps {
   const { source, fusion, boosts, size } = search;
+  /** By row; NaN for those without a vector. */
+  const vectors = new Float64Array(source.capacity).fill(Number.NaN);
   const { vectorWeight, k } = fusion;
   const textWeight = 1 - vectorWeight;
   const having = havingVector(search);
@@ -239,25 +246,33 @@ const BUCKETS = 1_024;
 function byBonus(rows: Uint32Array, bonuses: Float64Array): { order: Uint32Array; greatestFrom: (place: number) => number } {
   let greatest = Number.NEGATIVE_INFINITY;
   let least = Number.POSITIVE_INFINITY;
-  for (const row of rows) {
-    const bonus = bonuses[row]!;
+  for (let i = 0; i < bonuses.length; i++) {
+    const bonus = bonuses[i]!;
     if (bonus > greatest) greatest = bonus;
     if (bonus < least) least = bonus;
   }
   const range = greatest - least;
   // Falls as the bonus rises, whatever the roundings.
-  const bucketOf = (row: number): number => (range > 0 ? Math.floor(((greatest - bonuses[row]!) / range) * (BUCKETS - 1)) : 0);
+  const bucketOf = (bonus: number): number => (range > 0 ? Math.floor(((greatest - bonus) / range) * (BUCKETS - 1)) : 0);
   const starts = new Uint32Array(BUCKETS + 1);
-  for (const row of rows) starts[bucketOf(row) + 1]!++;
+  const greatestOf = new Float64Array(BUCKETS).fill(Number.NEGATIVE_INFINITY);
+  const buckets = new Uint16Array(rows.length);
+  for (let i = 0; i < rows.length; i++) {
+    const bonus = bonuses[i]!;
+    const bucket = bucketOf(bonus);
+    buckets[i] = bucket;
+    starts[bucket + 1]!++;
+    if (bonus > greatestOf[bucket]!) greatestOf[bucket] = bonus;
+  }
   for (let bucket = 0; bucket < BUCKETS; bucket++) starts[bucket + 1]! += starts[bucket]!;
   const next = starts.slice();
   const order = new Uint32Array(rows.length);
-  for (const row of rows) order[next[bucketOf(row)]!++] = row;
+  for (let i = 0; i < rows.length; i++) order[next[buckets[i]!]!++] = rows[i]!;
   const greatestFrom = (place: number): number => {
-    const bucket = bucketOf(order[place]!);
-    let most = Number.NEGATIVE_INFINITY;
-    for (let i = starts[bucket]!; i < starts[bucket + 1]!; i++) most = Math.max(most, bonuses[order[i]!]!);
-    return most;
+    // starts[bucket] ≤ place < starts[bucket + 1]
+    let bucket = 0;
+    while (starts[bucket + 1]! <= place) bucket++;
+    return greatestOf[bucket]!;
   };
   return { order, greatestFrom };
 }
@@ -268,18 +283,23 @@ function scored(score: number, spread: Spread, weight: number, method: Fusion["m
 
 /** The rows whose scores tell how vector scores are spread: the same records wherever they are. */
 function sampleOf(source: HybridSource, having: Uint32Array): Uint32Array {
-  const rows = rowsOf(having);
-  if (rows.length <= SAMPLE_SIZE) return rows;
+  const count = countBits(having);
+  if (count <= SAMPLE_SIZE) return rowsOf(having);
   const hashes = source.idHashes();
   // Hashes are spread evenly: most rows are above this, and need not be sorted.
-  for (let most = Math.floor((1.5 * 2 ** 32 * SAMPLE_SIZE) / rows.length); ; most *= 4) {
+  for (let most = Math.floor((1.5 * 2 ** 32 * SAMPLE_SIZE) / count); ; most *= 4) {
     const low: number[] = [];
-    for (let i = 0; i < rows.length; i++) if (hashes[rows[i]!]! <= most) low.push(rows[i]!);
+    const sorted: number[] = [];
+    for (let row = 0; row < source.capacity; row++) {
+      if (hashes[row]! > most || !hasBit(having, row)) continue;
+      low.push(row);
+      sorted.push(hashes[row]!);
+    }
     if (low.length < SAMPLE_SIZE) continue;
-    const last = Uint32Array.from(low, (row) => hashes[row]!).sort()[SAMPLE_SIZE - 1]!;
+    const last = new Uint32Array(sorted).sort()[SAMPLE_SIZE - 1]!;
     // Ids with the same hash come in their own order.
     const equal = low.filter((row) => hashes[row] === last).sort((a, b) => (source.isBefore(a, b) ? -1 : 1));
-    return Uint32Array.from([...low.filter((row) => hashes[row]! < last), ...equal].slice(0, SAMPLE_SIZE));
+    return new Uint32Array([...low.filter((row) => hashes[row]! < last), ...equal].slice(0, SAMPLE_SIZE));
   }
 }
 

@@ -8,6 +8,7 @@
  * of additions, multiplications and divisions, which IEEE 754 defines to the last bit.
  */
 import { intersect, maskWords, setBit } from "../filter/bit-mask.ts";
+import { giveBack, takeAccumulators } from "./accumulators.ts";
 import { grown, type Postings } from "./posting-lists.ts";
 import { editQuality, hasMoreBitsThan, letterSet, matchQuality, SAME_WORD, type Stemmer, type Term, withStem } from "./terms.ts";
 import type { TextView } from "./text-index.ts";
@@ -41,7 +42,7 @@ export interface TextContribution {
 export interface TextScores {
   /** Documents that match, each once, in no order. */
   readonly documents: Uint32Array;
-  /** By document; 0 for those that do not match. */
+  /** Of these documents. */
   readonly scores: Float64Array;
 }
 
@@ -78,16 +79,13 @@ export function* scoreTexts(
   terms: readonly Term[],
   { records, stemmer, explained }: ScoreOptions,
 ): Generator<number, TextScores, undefined> {
-  const { end } = index;
-  const scores = new Float64Array(end);
-  // In one column each document is found once.
-  const stamps = targets.length > 1 ? new Uint32Array(end) : undefined;
-  const sums = new FrequencySums(end);
+  const accumulators = takeAccumulators(index.end);
+  const { scores: sums, stamps } = accumulators;
+  const frequencySums = new FrequencySums(accumulators.frequencies);
   let matched = new Uint32Array(1024);
   let count = 0;
-  let stamp = 0;
   for (const term of terms) {
-    stamp++;
+    const stamp = accumulators.nextStamp();
     const wordsOf = new Map<Stemmer | undefined, MatchingWord[]>();
     const found: Matches[] = [];
     let documentFrequency = 0;
@@ -99,9 +97,10 @@ export function* scoreTexts(
         wordsOf.set(own, words);
       }
       if (words.length === 0) continue;
-      const matches = yield* sums.of(index, target, words);
+      const matches = yield* frequencySums.of(index, target, words);
       found.push(matches);
-      if (stamps === undefined) documentFrequency = matches.documents.length;
+      // In one column each document is found once.
+      if (targets.length === 1) documentFrequency = matches.documents.length;
       else
         for (const document of matches.documents) {
           if (stamps[document] === stamp) continue;
@@ -122,11 +121,11 @@ export function* scoreTexts(
         const length = lengths[document]!;
         const norm = K1 * (1 - B + (B * length) / averageLength);
         const score = (factor * frequency * (K1 + 1)) / (frequency + norm);
-        if (scores[document] === 0) {
+        if (sums[document] === 0) {
           if (count === matched.length) matched = grown(matched, 2 * count);
           matched[count++] = document;
         }
-        scores[document]! += score;
+        sums[document]! += score;
         explained?.get(document)?.push({
           word: term.plain,
           column: target.column,
@@ -143,7 +142,14 @@ export function* scoreTexts(
       yield documents.length;
     }
   }
-  return { documents: matched.slice(0, count), scores };
+  const documents = matched.slice(0, count);
+  const scores = new Float64Array(count);
+  for (let i = 0; i < count; i++) {
+    scores[i] = sums[documents[i]!]!;
+    sums[documents[i]!] = 0;
+  }
+  giveBack(accumulators);
+  return { documents, scores };
 }
 
 /**
@@ -217,13 +223,12 @@ function* wordsMatching(index: TextView, term: Term, stemmer: Stemmer | undefine
 
 /** How often each document has any of some words. */
 class FrequencySums {
-  readonly #end: number;
-  /** By document. Made for the first term that several words match. */
-  #sums: Uint32Array | undefined;
+  /** By document; all zeros before and after `of`. */
+  readonly #sums: Uint32Array;
   #touched = new Uint32Array(1024);
 
-  constructor(end: number) {
-    this.#end = end;
+  constructor(sums: Uint32Array) {
+    this.#sums = sums;
   }
 
   *of(index: TextView, target: TextTarget, words: readonly MatchingWord[]): Generator<number, Matches, undefined> {
@@ -233,7 +238,6 @@ class FrequencySums {
       yield matches.documents.length;
       return { target, ...matches };
     }
-    this.#sums ??= new Uint32Array(this.#end);
     const sums = this.#sums;
     let count = 0;
     for (const { id, quality } of words) {

@@ -6,6 +6,7 @@
 
 import { growMask } from "../columns/number-columns.ts";
 import { type ColumnStorage, createColumn, type StoredColumn } from "../columns/stored-column.ts";
+import { checkType } from "../core/options.ts";
 import type { CheckedValues, RowColumns, RowValues } from "../core/row-columns.ts";
 import type { RowDirectory } from "../core/row-directory.ts";
 import type { HeldVectors, TextSearch, TextSearchResult } from "../core/text-search.ts";
@@ -27,6 +28,7 @@ import {
   toStored,
   unstoredText,
 } from "./stored-value.ts";
+import type { ColumnInput, ColumnOutput, ColumnTypes, TypedFilter } from "./typed-columns.ts";
 
 interface Column {
   readonly name: string;
@@ -43,7 +45,15 @@ class CheckedRow {
   }
 }
 
-export class Columns implements RowColumns {
+/**
+ * Their names and types are known to TypeScript: of `new Columns({ year: "int" })` an index knows that a filter may say
+ * `{ year: { $ge: 1980 } }`, and that a result's year is a number, a bigint or null.
+ */
+export class Columns<Types extends ColumnTypes = ColumnTypes> implements RowColumns {
+  /** For TypeScript alone: it is never there. */
+  declare readonly typing?:
+    | { row: ColumnOutput<Types>; name: keyof Types & string; values: ColumnInput<Types>; filter: TypedFilter<Types> }
+    | undefined;
   readonly #columns: readonly Column[];
   readonly #table: FilterTable;
   #rows: RowDirectory | undefined;
@@ -55,7 +65,8 @@ export class Columns implements RowColumns {
    *   list of strings) or "json".
    * @throws {TypeError} for an unknown type or a name that filters could not use.
    */
-  constructor(types: Readonly<Record<string, ColumnType>>) {
+  constructor(types: Types) {
+    checkType(typeof types === "object" && types !== null && !Array.isArray(types), "types", types, 'an object such as { year: "int" }');
     this.#columns = Object.entries(types).map(([name, type]) => {
       if (!isColumnType(type)) throw new TypeError(`Column ${quoted(name)} has the unknown type ${inWords(type)}.`);
       if (name === "" || name === "id" || name.startsWith("$") || name.startsWith("xata") || name.includes("->") || !isText(name)) {
@@ -141,6 +152,7 @@ export class Columns implements RowColumns {
 
   /** @internal */
   checkNames(names: readonly string[]): void {
+    checkType(Array.isArray(names), "columns", names, "an array of names");
     for (const name of names) this.#column(name);
   }
 

@@ -1,8 +1,9 @@
 /** Maximal marginal relevance: results that are near the query and not near each other (Carbonell and Goldstein, SIGIR 1998). */
 import { scorer, squares } from "../core/exact.ts";
-import { checkOptions } from "../core/options.ts";
+import { checkInteger, checkOptions, checkType } from "../core/options.ts";
 import { type Similarity, similarityCode } from "../core/similarity.ts";
-import { checkK, toFloat32 } from "../core/vector-input.ts";
+import { toFloat32 } from "../core/vector-input.ts";
+import { inWords } from "../errors/value-in-words.ts";
 
 export interface MarginalRelevanceOptions {
   /** Maximum number of candidates to choose; default 10. */
@@ -30,9 +31,11 @@ export function maximalMarginalRelevance(
 ): number[] {
   checkOptions(options, ["k", "lambda", "similarity"]);
   const { k = 10, lambda = 0.5, similarity = "cosineSimilarity" } = options;
-  checkK(k);
+  checkInteger("k", k, 1);
   similarityCode(similarity);
-  if (!(lambda >= 0 && lambda <= 1)) throw new RangeError(`lambda is ${lambda}; expected a number from 0 to 1.`);
+  if (!(lambda >= 0 && lambda <= 1)) throw new RangeError(`lambda is ${inWords(lambda)}; expected a number from 0 to 1.`);
+  checkType(typeof query?.length === "number", "query", query, "an array of numbers");
+  checkType(Array.isArray(candidates), "candidates", candidates, "an array of vectors");
   const queryVector = toFloat32("query", query, query.length);
   const rows = candidates.map((row, i) => toFloat32(`candidates[${i}]`, row as ArrayLike<number>, query.length));
   const rowSquares = rows.map((row) => squares(row, 0, row.length));

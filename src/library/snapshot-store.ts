@@ -1,5 +1,6 @@
 /** Indexes kept in a browser under names: what IndexedDbStore and OpfsStore have in common. */
 import type { ByteSource, ByteStream } from "../core/byte-stream.ts";
+import { checkType } from "../core/options.ts";
 import type { TransferOptions } from "../core/transfer.ts";
 import { LodestoneError } from "../errors/lodestone-error.ts";
 import { quoted } from "../errors/value-in-words.ts";
@@ -24,6 +25,7 @@ export abstract class SnapshotStore {
    */
   async save(name: string, index: Saveable, options: TransferOptions = {}): Promise<void> {
     checkName(name);
+    checkType(typeof index?.toStream === "function", "index", index, "a VectorIndex or a ParallelVectorIndex");
     await this.write(name, index.toStream(options));
   }
 
@@ -33,6 +35,7 @@ export abstract class SnapshotStore {
    */
   async load<Index, Options extends TransferOptions>(name: string, kind: Loader<Index, Options>, options?: Options): Promise<Index> {
     checkName(name);
+    checkType(typeof kind?.fromStream === "function", "kind", kind, "VectorIndex or ParallelVectorIndex");
     const source = await this.read(name);
     if (source === undefined) throw new LodestoneError("NOT_FOUND", `No index is kept under the name ${quoted(name)}.`);
     return kind.fromStream(source, options);
@@ -52,7 +55,7 @@ export abstract class SnapshotStore {
 }
 
 function checkName(name: string): void {
-  if (typeof name !== "string" || name === "") throw new TypeError("name must be a text of at least one character.");
+  checkType(typeof name === "string" && name !== "", "name", name, "a text of at least one character");
 }
 
 /** For what a browser refuses. */

@@ -4,6 +4,7 @@
  * words of a text are read faster than their postings could be checked, and the texts are needed anyway.
  */
 
+import { checkType } from "../core/options.ts";
 import type { CheckedValues } from "../core/row-columns.ts";
 import type { RowDirectory } from "../core/row-directory.ts";
 import type { HeldVectors, TextSearch, TextSearchResult } from "../core/text-search.ts";
@@ -15,10 +16,10 @@ import { grown } from "../full-text/posting-lists.ts";
 import { type IndexedText, TextIndex } from "../full-text/text-index.ts";
 import { compareText } from "../text/code-point-order.ts";
 import { Columns } from "./columns.ts";
-import type { ColumnType } from "./stored-value.ts";
 import { finish, type RecordState, searchHeld, searchShard } from "./text-search.ts";
+import type { ColumnTypes } from "./typed-columns.ts";
 
-export class TextColumns extends Columns {
+export class TextColumns<Types extends ColumnTypes = ColumnTypes> extends Columns<Types> {
   readonly #index = new TextIndex();
   #directory: RowDirectory | undefined;
   /** By row: `idHash` of its id; 0: not made yet. */
@@ -31,8 +32,9 @@ export class TextColumns extends Columns {
    * @param words  the columns whose words can be searched, of type "string" or "multiple"; default all of these.
    * @throws {TypeError} as Columns; for another name or type in `words`.
    */
-  constructor(types: Readonly<Record<string, ColumnType>>, words?: readonly string[]) {
+  constructor(types: Types, words?: readonly (keyof Types & string)[]) {
     super(types);
+    checkType(words === undefined || Array.isArray(words), "words", words, "an array of names");
     const possible = Object.keys(types).filter((name) => types[name] === "string" || types[name] === "multiple");
     for (const name of words ?? possible) {
       if (!possible.includes(name))

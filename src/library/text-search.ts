@@ -3,7 +3,7 @@
  * and asks for vectors what the algorithm wants to know (full-text/hybrid.ts). Everything that depends on the state
  * of the records is taken before anything is asked.
  */
-import { checkOptions, SEARCH_OPTIONS } from "../core/options.ts";
+import { checkInteger, checkOptions, checkType, SEARCH_OPTIONS } from "../core/options.ts";
 import type { RowColumns } from "../core/row-columns.ts";
 import type { RowDirectory } from "../core/row-directory.ts";
 import { scoreRows } from "../core/score-rows.ts";
@@ -89,12 +89,7 @@ function* searchSteps(request: TextSearch, state: RecordState, dimension: number
     const { totalCount, hits } = bestByWords(found, state, words);
     return resultOf(found, state, words, totalCount, hits, ({ score }, own) => ({ text: { score, words: own } }));
   }
-  const { documents } = words;
-  const text = { rows: new Uint32Array(documents.length), scores: new Float64Array(documents.length) };
-  for (let i = 0; i < documents.length; i++) {
-    text.rows[i] = state.view.rowOf(documents[i]!);
-    text.scores[i] = words.scores[documents[i]!]!;
-  }
+  const text = { rows: words.documents.map((document) => state.view.rowOf(document)), scores: words.scores };
   const steps = searchHybrid({ source: state, fusion, text, mask, boosts: undefined, size });
   let step = steps.next();
   while (step.done !== true) {
@@ -121,7 +116,7 @@ function bestByWords(
     best.add(row, score);
   };
   if (terms === undefined) for (let row = 0; row < state.capacity; row++) add(row, 0);
-  else for (const document of documents) add(state.view.rowOf(document), scores[document]!);
+  else for (let i = 0; i < documents.length; i++) add(state.view.rowOf(documents[i]!), scores[i]!);
   return { totalCount, hits: best.inOrder() };
 }
 
@@ -151,16 +146,15 @@ function resultOf<Hit extends { readonly row: number; readonly score: number }>(
 
 /** @throws {TypeError | RangeError} naming the member; as toSearchPlan. */
 function readRequest(request: TextSearch, state: RecordState, dimension: number): TextPlan {
-  checkOptions(request, [...OPTIONS, ...SEARCH_OPTIONS]);
+  checkOptions(request, [...OPTIONS, ...SEARCH_OPTIONS.filter((name) => name !== "cosine")]);
   const { text, vector, fusion, target, fuzziness = 1, prefix = false, stemmer, explain = false, ...options } = request;
   const plan = toSearchPlan(options, state.rows, state.columns);
-  if (typeof text !== "string") throw new TypeError(`text is ${inWords(text)}; expected a string.`);
+  checkType(typeof text === "string", "text", text, "a string");
   if (fuzziness !== 0 && fuzziness !== 1 && fuzziness !== 2)
     throw new RangeError(`fuzziness is ${inWords(fuzziness)}; expected 0, 1 or 2.`);
-  if (typeof prefix !== "boolean") throw new TypeError(`prefix is ${inWords(prefix)}; expected true or false.`);
-  if (typeof explain !== "boolean") throw new TypeError(`explain is ${inWords(explain)}; expected true or false.`);
-  if (stemmer !== undefined && typeof stemmer !== "function")
-    throw new TypeError(`stemmer is ${inWords(stemmer)}; expected a function of a word.`);
+  checkType(typeof prefix === "boolean", "prefix", prefix, "true or false");
+  checkType(typeof explain === "boolean", "explain", explain, "true or false");
+  checkType(stemmer === undefined || typeof stemmer === "function", "stemmer", stemmer, "a function of a word");
   const targets = readTargets(target ?? state.names, state.names);
   const terms = queryTerms(parseQuery(text, "words"), { fuzziness, prefix });
   const columns = targets.map(({ column }) => column);
@@ -178,7 +172,7 @@ function readRequest(request: TextSearch, state: RecordState, dimension: number)
 }
 
 function readTargets(target: NonNullable<TextSearch["target"]>, names: readonly string[]): TextTarget[] {
-  if (!Array.isArray(target)) throw new TypeError(`target is ${inWords(target)}; expected an array of columns.`);
+  checkType(Array.isArray(target), "target", target, "an array of columns");
   const targets = new Map<string, TextTarget>();
   target.forEach((item: NonNullable<TextSearch["target"]>[number], i) => {
     const { column, weight = 1 } = typeof item === "string" ? { column: item } : (item ?? {});
@@ -194,13 +188,13 @@ function readTargets(target: NonNullable<TextSearch["target"]>, names: readonly 
 }
 
 function readFusion(fusion: TextSearch["fusion"] = {}): Fusion {
-  checkOptions(fusion, ["method", "vectorWeight", "k"]);
+  checkOptions(fusion, ["method", "vectorWeight", "k"], "fusion");
   const { method = "standardized", vectorWeight = 0.5, k = 60 } = fusion;
   if (!FUSION_METHODS.includes(method))
     throw new TypeError(`fusion.method is ${inWords(method)}; expected ${quotedNames(FUSION_METHODS, "none")}.`);
   if (typeof vectorWeight !== "number" || !(vectorWeight >= 0 && vectorWeight <= 1))
     throw new RangeError(`fusion.vectorWeight is ${inWords(vectorWeight)}; expected a number from 0 to 1.`);
-  if (!Number.isInteger(k) || k < 1) throw new RangeError(`fusion.k is ${inWords(k)}; expected an integer of at least 1.`);
+  checkInteger("fusion.k", k, 1);
   return { method, vectorWeight, k };
 }
 

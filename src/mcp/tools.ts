@@ -57,7 +57,7 @@ const FILTER = {
     '$iContains $startsWith $endsWith $pattern (* and ?) $includes; {"$any": [f, g]}, {"$not": f}, {"$exists": "column"}.',
 };
 const VECTOR = { type: "array", items: { type: "number" }, description: "As many numbers as the column's dimension." };
-const SIMILARITY = { type: "string", description: "cosineSimilarity (default), l1 or l2." };
+const SIMILARITY = { type: "string", description: "cosineSimilarity (default), l1, l2 or dotProduct." };
 
 const IN_BRANCH = { database: DATABASE, branch: BRANCH };
 const IN_TABLE = { ...IN_BRANCH, table: TABLE };

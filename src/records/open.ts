@@ -16,6 +16,7 @@ import { getRecord, getRecords, scanRecords } from "./data/read/read-records.ts"
 import { readVectors } from "./data/read/read-vectors.ts";
 import { runTransaction } from "./data/transaction/record-transaction.ts";
 import { insertRecords } from "./data/write/bulk-insert.ts";
+import { ConcurrentInserts } from "./data/write/concurrent-inserts.ts";
 import { deleteRecord, insertRecord, replaceRecord, updateRecord, upsertRecord } from "./data/write/write-record.ts";
 import { isMissingRelation } from "./engine/database-errors.ts";
 import type { Engine } from "./engine/engine.ts";
@@ -41,7 +42,7 @@ export async function openRecordStore(options: EngineOptions, copy: { readonly i
     onStep?.("reading the catalog");
     const catalog = await Catalog.open(engine, copy);
     const feed = await RecordFeed.open(engine, catalog, { onFault, onRecovery });
-    return recordStoreOf(engine, catalog, feed, new MigrationStore(engine, catalog), onFault);
+    return recordStoreOf(engine, catalog, feed, new MigrationStore(engine, catalog), new ConcurrentInserts(), onFault);
   } catch (error) {
     await engine.close();
     throw error;
@@ -62,6 +63,7 @@ function recordStoreOf(
   catalog: Catalog,
   feed: RecordFeed,
   migrations: MigrationStore,
+  inserts: ConcurrentInserts,
   onFault: EngineOptions["onFault"],
 ): RecordStore {
   /** @param table  that the branch should have. */
@@ -140,9 +142,9 @@ function recordStoreOf(
     dropColumn: async (ref, table, column) => void (await catalog.change(ref, (editor) => editor.dropColumn(table, column))),
 
     insertRecord: (ref, name, record, options) =>
-      writingTable(ref, name, (branch, table) => insertRecord(engine, branch, table, record, options)),
+      writingTable(ref, name, (branch, table) => insertRecord(engine, branch, table, record, options, inserts.write)),
     replaceRecord: (ref, name, id, record, options) =>
-      writingTable(ref, name, (branch, table) => replaceRecord(engine, branch, table, id, record, options)),
+      writingTable(ref, name, (branch, table) => replaceRecord(engine, branch, table, id, record, options, inserts.write)),
     updateRecord: (ref, name, id, fields, options) =>
       writingTable(ref, name, (branch, table) => updateRecord(engine, branch, table, id, fields, options)),
     upsertRecord: (ref, name, id, fields, options) =>
@@ -182,7 +184,7 @@ function recordStoreOf(
     walBytes: () => engine.walBytes(),
     health: () => engine.health(),
 
-    forCaller: (signal, budget) => recordStoreOf(engineForCaller(engine, signal, budget), catalog, feed, migrations, onFault),
+    forCaller: (signal, budget) => recordStoreOf(engineForCaller(engine, signal, budget), catalog, feed, migrations, inserts, onFault),
 
     async close() {
       // First, or the others would wait for their turn behind what runs.

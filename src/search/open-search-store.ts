@@ -3,7 +3,6 @@
  */
 import type { Worker } from "node:worker_threads";
 import { LodestoneError } from "../errors/lodestone-error.ts";
-import type { FairTurns } from "../fairness/fair-turns.ts";
 import { DatabaseAwayError } from "../records/database-away.ts";
 import type { SharedSnapshot } from "../records/feed/feed-types.ts";
 import type { BranchInfo, BranchRef } from "../records/schema.ts";
@@ -21,7 +20,7 @@ import {
   type SearchOutcome,
   type TextSearchJob,
 } from "./search-messages.ts";
-import { searchQueue } from "./search-queue.ts";
+import { SearchQueue } from "./search-queue.ts";
 import type {
   BranchSearchStatus,
   SearchCallOptions,
@@ -72,7 +71,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
   readonly #records: FollowedRecords;
   readonly #options: SearchStoreOptions;
   readonly #engine: SearchEngine;
-  readonly #queue: FairTurns;
+  readonly #queue: SearchQueue;
   readonly #branches: FollowedBranches;
   /** Holds the words where this store holds no records, or a part of them; from the first search for words on. */
   #wordStore: FollowingSearchStore | undefined;
@@ -92,7 +91,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
       },
       onRestart: () => this.#branches.resume(),
     });
-    this.#queue = searchQueue(options.maxWaiting, this.#engine.searchesAtOnce);
+    this.#queue = new SearchQueue(options.maxWaiting, this.#engine.searchesAtOnce);
     this.#branches = new FollowedBranches(records, this.#engine, options);
   }
 
@@ -342,7 +341,9 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
       // Everything acknowledged before now was committed before the round that begins now.
       if (consistency === "strong" && attempt === 0) while (!(await this.#catchUp(followed, deadline)));
       if (followed.follower.state?.incarnation === info.incarnation) {
-        const outcome = await this.#queue.run(caller, signal, () => this.#engine.call("search", job));
+        // A filter reads its columns as slowly as eight times as many codes.
+        const bytes = followed.follower.stats.memoryBytes * job.count * (job.filter === undefined ? 1 : 8);
+        const outcome = await this.#queue.run(caller, signal, () => this.#engine.call("search", job), bytes);
         const found = ownAnswers(job, outcome, info.version);
         if (found instanceof LodestoneError && isSame(info, await this.#records.currentBranch(ref))) throw found;
         if (found !== undefined && !(found instanceof LodestoneError)) return found;

@@ -6,16 +6,48 @@
  */
 import { FairTurns } from "../fairness/fair-turns.ts";
 
-/** One in progress, and one ready when it has finished. */
-const DEFAULT_SENT_AHEAD = 2;
 const DEFAULT_MAX_WAITING = 512;
+const MIB = 2 ** 20;
+/**
+ * Searches are sent ahead until the indexes that they may read have so many MiB: one in progress and one that is ready
+ * when it has finished, or several small ones. Those are answered together, which wakes each thread once.
+ */
+const AHEAD_MIB = 256;
 
-/** @param sentAhead  how many searches the engine is given at once. */
-export function searchQueue(maxWaiting = DEFAULT_MAX_WAITING, sentAhead = DEFAULT_SENT_AHEAD): FairTurns {
-  return new FairTurns({
-    places: sentAhead,
-    allToOne: true,
-    mostWaiting: maxWaiting,
-    busy: (waiting, seconds) => `${waiting} searches are waiting already; try again in ${seconds} s.`,
-  });
+export class SearchQueue {
+  readonly #turns: FairTurns;
+  readonly #most: number;
+
+  /** @param atOnce  how many searches the engine handles at once; default: one, whatever it is given. */
+  constructor(maxWaiting = DEFAULT_MAX_WAITING, atOnce?: number) {
+    this.#most = atOnce === undefined ? AHEAD_MIB / 2 : 1;
+    this.#turns = new FairTurns({
+      places: atOnce ?? AHEAD_MIB,
+      allToOne: true,
+      mostWaiting: maxWaiting,
+      busy: (waiting, seconds) => `${waiting} searches are waiting already; try again in ${seconds} s.`,
+    });
+  }
+
+  get waiting(): number {
+    return this.#turns.waiting;
+  }
+
+  /**
+   * @param bytes  that the search reads at most; default: more than is sent ahead.
+   * @throws {LodestoneError} OVERLOADED; the signal's reason when it aborts before `work` begins; what `work` throws.
+   */
+  run<Result>(
+    caller: string,
+    signal: AbortSignal | undefined,
+    work: () => Promise<Result>,
+    bytes = Number.POSITIVE_INFINITY,
+  ): Promise<Result> {
+    return this.#turns.run(caller, signal, work, { places: Math.min(this.#most, Math.ceil(bytes / MIB) + 1) });
+  }
+
+  /** Rejects all searches that wait. */
+  close(reason: Error): void {
+    this.#turns.close(reason);
+  }
 }

@@ -307,7 +307,11 @@ const port = parentPort!;
 /** The last change of each branch: those of one are made one after the other. */
 const changes = new Map<BranchKey, Promise<void>>();
 
-port.on("message", ({ number, method, argument }: CallMessage) => {
+port.on("message", (calls: readonly CallMessage[]) => {
+  for (const call of calls) take(call);
+});
+
+function take({ number, method, argument }: CallMessage): void {
   const handle = handlers[method] as (argument: unknown) => unknown;
   if (UNORDERED.has(method)) return void reply(number, () => handle(argument));
   const { key: named, build = -1 } = argument as { readonly key?: BranchKey; readonly build?: number };
@@ -317,7 +321,7 @@ port.on("message", ({ number, method, argument }: CallMessage) => {
   void change.then(() => {
     if (changes.get(key) === change) changes.delete(key);
   });
-});
+}
 
 function reply(number: number, work: () => unknown): void | Promise<void> {
   try {
@@ -333,8 +337,18 @@ function reply(number: number, work: () => unknown): void | Promise<void> {
   }
 }
 
-function send(message: ReplyMessage): void {
-  port.postMessage(message);
+let replies: ReplyMessage[] = [];
+
+/** Together with the replies to all calls that came with the same message and are done. */
+function send(reply: ReplyMessage): void {
+  if (replies.length === 0) process.nextTick(sendReplies);
+  replies.push(reply);
+}
+
+function sendReplies(): void {
+  const all = replies;
+  replies = [];
+  port.postMessage(all);
 }
 
 function sendError(number: number, error: unknown): void {

@@ -3,7 +3,7 @@ import { type TransferListItem, Worker } from "node:worker_threads";
 import { LodestoneError } from "../errors/lodestone-error.ts";
 import { PendingCalls, rebuildError } from "../threads/worker-calls.ts";
 import type { EngineEvents, SearchEngine } from "./search-engine.ts";
-import type { EngineCalls, Method, ReplyMessage, WorkerOptions } from "./search-messages.ts";
+import type { CallMessage, EngineCalls, Method, ReplyMessage, WorkerOptions } from "./search-messages.ts";
 
 /** Delay before a crashed worker is replaced. It doubles up to the maximum while crashes continue. */
 const FIRST_RESTART_MS = 100;
@@ -33,6 +33,8 @@ export function startSearchWorker(workerData: WorkerOptions = {}): Worker {
 
 export class WorkerClient implements SearchEngine {
   #worker: Worker | undefined;
+  /** Searches that go to the worker in one message: waking a thread takes longer than many a search. */
+  #searches: CallMessage[] = [];
   readonly #pending = new PendingCalls();
   readonly #events: EngineEvents;
   #isClosed = false;
@@ -58,13 +60,32 @@ export class WorkerClient implements SearchEngine {
     const worker = this.#worker;
     if (worker === undefined) return Promise.reject(unavailable(this.#isClosed ? "is closed" : "is starting again after a fault"));
     const { number, answer } = this.#pending.begin<ReturnType<EngineCalls[M]>>();
-    try {
-      worker.postMessage({ number, method, argument }, transfer);
-    } catch (error) {
-      // The argument cannot be cloned: only this call fails.
-      this.#pending.reject(number, error);
+    const message: CallMessage = { number, method, argument };
+    if (method === "search") {
+      // Until the requests that have arrived meanwhile have been read.
+      if (this.#searches.length === 0) setImmediate(() => this.#sendSearches());
+      this.#searches.push(message);
+    } else {
+      this.#sendSearches();
+      this.#post(worker, [message], transfer);
     }
     return answer;
+  }
+
+  #sendSearches(): void {
+    const messages = this.#searches;
+    this.#searches = [];
+    if (this.#worker !== undefined && messages.length > 0) this.#post(this.#worker, messages);
+  }
+
+  #post(worker: Worker, messages: readonly CallMessage[], transfer: readonly TransferListItem[] = []): void {
+    try {
+      worker.postMessage(messages, transfer);
+    } catch (error) {
+      // An argument cannot be cloned: only its call fails.
+      if (messages.length === 1) this.#pending.reject(messages[0]!.number, error);
+      else for (const message of messages) this.#post(worker, [message]);
+    }
   }
 
   async close(): Promise<void> {
@@ -79,7 +100,9 @@ export class WorkerClient implements SearchEngine {
   #start(): void {
     const worker = this.#startWorker();
     this.#worker = worker;
-    worker.on("message", (reply: ReplyMessage) => this.#receive(reply));
+    worker.on("message", (replies: readonly ReplyMessage[]) => {
+      for (const reply of replies) this.#receive(reply);
+    });
     worker.on("error", (error) => this.#crashed(worker, error instanceof Error ? error : new Error(String(error))));
     worker.on("exit", (code) => this.#crashed(worker, new Error(`The search worker ended with code ${code}.`)));
   }
@@ -104,6 +127,7 @@ export class WorkerClient implements SearchEngine {
   }
 
   #rejectAll(what: string): void {
+    this.#searches = [];
     this.#pending.rejectAll(unavailable(what));
   }
 }

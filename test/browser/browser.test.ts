@@ -56,6 +56,24 @@ describeWith("chromium", "the library in a browser", (executablePath) => {
     return page;
   }
 
+  it.each([
+    [1, 1],
+    [4, 4],
+    [6, 4],
+    [8, 4],
+    [16, 8],
+  ])("of %i processors a page uses %i, if it does not say how many shards it wants", async (processors, shards) => {
+    const page = await open("/");
+    const started = await page.evaluate(async (processors) => {
+      Object.defineProperty(navigator, "hardwareConcurrency", { value: processors });
+      const index = await lodestone.ParallelVectorIndex.create({ dimension: 1 });
+      await index.free();
+      return index.shards;
+    }, processors);
+    expect(started).toBe(shards);
+    await page.close();
+  });
+
   /**
    * Inserts 300 rows, deletes every seventh, updates every eleventh, then searches with each similarity; runs
    * in the page.
@@ -71,7 +89,9 @@ describeWith("chromium", "the library in a browser", (executablePath) => {
         for (let i = 0; i < 300; i += 7) index.delete(`id${i}`);
         for (const [id, vector] of updates) index.upsert(id, vector);
         const copy = await lodestone.VectorIndex.fromBytes(index.toBytes());
-        const answers = (["cosineSimilarity", "l1", "l2"] as const).map((similarity) => copy.search(query, { k: 12, similarity }));
+        const answers = (["cosineSimilarity", "l1", "l2", "dotProduct"] as const).map((similarity) =>
+          copy.search(query, { k: 12, similarity }),
+        );
         return { build: index.build, size: index.size, answers };
       },
       { vectors: Array.from({ length: 300 }, (_, i) => vectorOf(i)), updates: updates(), query: vectorOf(1000) },
@@ -86,7 +106,9 @@ describeWith("chromium", "the library in a browser", (executablePath) => {
     const model = new Map(Array.from({ length: 300 }, (_, i) => [`id${i}`, vectorOf(i)]));
     for (let i = 0; i < 300; i += 7) model.delete(`id${i}`);
     for (const [id, vector] of updates()) model.set(id, vector);
-    return (["cosineSimilarity", "l1", "l2"] as const).map((similarity) => referenceSearch(model, vectorOf(1000), { k: 12, similarity }));
+    return (["cosineSimilarity", "l1", "l2", "dotProduct"] as const).map((similarity) =>
+      referenceSearch(model, vectorOf(1000), { k: 12, similarity }),
+    );
   }
 
   it("a plain page inserts, updates, deletes, snapshots and searches, with the oracle's answers", async () => {
@@ -110,7 +132,8 @@ describeWith("chromium", "the library in a browser", (executablePath) => {
         for (let i = 0; i < 300; i += 7) await index.delete(`id${i}`);
         for (const [id, vector] of updates) await index.upsert(id, vector);
         const answers = [];
-        for (const similarity of ["cosineSimilarity", "l1", "l2"] as const) answers.push(await index.search(query, { k: 12, similarity }));
+        for (const similarity of ["cosineSimilarity", "l1", "l2", "dotProduct"] as const)
+          answers.push(await index.search(query, { k: 12, similarity }));
         await index.free();
         return { shards: index.shards, answers };
       },
@@ -135,7 +158,8 @@ describeWith("chromium", "the library in a browser", (executablePath) => {
           Float32Array.from(vectors.flat()),
         );
         const answers = [];
-        for (const similarity of ["cosineSimilarity", "l1", "l2"] as const) answers.push(await index.search(query, { similarity }));
+        for (const similarity of ["cosineSimilarity", "l1", "l2", "dotProduct"] as const)
+          answers.push(await index.search(query, { similarity }));
         await index.free();
         return { isIsolated: crossOriginIsolated && typeof SharedArrayBuffer === "function", answers };
       },
@@ -144,7 +168,9 @@ describeWith("chromium", "the library in a browser", (executablePath) => {
     expect(isIsolated).toBe(isShared);
     const model = new Map(vectors.map((vector, i) => [`id${i}`, vector]));
     expect(answers).toEqual(
-      (["cosineSimilarity", "l1", "l2"] as const).map((similarity) => referenceSearch(model, vectorOf(7000), { k: 10, similarity })),
+      (["cosineSimilarity", "l1", "l2", "dotProduct"] as const).map((similarity) =>
+        referenceSearch(model, vectorOf(7000), { k: 10, similarity }),
+      ),
     );
     await page.close();
   });

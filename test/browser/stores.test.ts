@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import type * as Lodestone from "../../src/index.ts";
+import { IndexedDbStore, OpfsStore, VectorIndex } from "../../src/index.ts";
 import { describeWith } from "../support/requirements.ts";
 import { launchChromium, newPage } from "./launch.ts";
 import { serveStatic } from "./static-server.ts";
@@ -11,6 +12,12 @@ declare const lodestone: typeof Lodestone;
 
 const LIBRARY = readFileSync(fileURLToPath(new URL("../../dist/packages/library/dist/index.js", import.meta.url)));
 const PAGE = `<!doctype html><title>p</title><script type="module">globalThis.lodestone = await import("./lodestone.js");</script>`;
+
+it.each([IndexedDbStore, OpfsStore])("%o refuses what is no index, and what makes none", async (Store) => {
+  await expect(new Store().save("name", {} as never)).rejects.toThrow(/^index is an object .*; expected a VectorIndex or a Parallel/);
+  await expect(new Store().load("name", undefined as never)).rejects.toThrow(/^kind is nothing; expected VectorIndex or Parallel/);
+  await expect(new Store().load(5 as never, VectorIndex)).rejects.toThrow(/^name is 5; expected a text of at least one character/);
+});
 
 describeWith("chromium", "indexes kept in a browser", (executablePath) => {
   let server: Awaited<ReturnType<typeof serveStatic>>;
@@ -53,7 +60,7 @@ describeWith("chromium", "indexes kept in a browser", (executablePath) => {
       await store.save("small", small);
       const progress: number[] = [];
       await store.save("ä/ name", one, { onProgress: ({ rows, totalRows }) => progress.push(rows / totalRows) });
-      const options = { k: 7, filter: { year: 2007 }, columns: ["year"] };
+      const options = { k: 7, filter: { year: 2007 }, columns: ["year"] as const };
       return { names: await store.names(), progress, answer: one.search(matrix.subarray(0, 300), options) };
     }, kind);
     expect(saved.names).toEqual(["small", "ä/ name"]);
@@ -65,7 +72,7 @@ describeWith("chromium", "indexes kept in a browser", (executablePath) => {
     const loaded = await page.evaluate(async (kind) => {
       const store = new lodestone[kind]("test");
       const query = Float32Array.from({ length: 300 }, (_, i) => Math.sin(i));
-      const options = { k: 7, filter: { year: 2007 }, columns: ["year"] };
+      const options = { k: 7, filter: { year: 2007 }, columns: ["year"] as const };
       const one = await store.load("ä/ name", lodestone.VectorIndex, { columns: new lodestone.Columns({ year: "int" }) });
       const many = await store.load("ä/ name", lodestone.ParallelVectorIndex, {
         shards: 2,

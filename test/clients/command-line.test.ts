@@ -3,7 +3,7 @@
  * docs/migrating.md says.
  */
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -36,13 +36,22 @@ describeWith("clients", "the command line", (modules) => {
     rmSync(home, { recursive: true, force: true });
   });
 
-  test("dumps the schema with the links that point to a table, and renames a database", async () => {
+  test("dumps the schema with the links that point to a table, imports a file, and renames a database", async () => {
     const { tables } = JSON.parse(
       await xata("schema", "dump", "--db", `http://any.local.localhost:${server.port}/db/library`, "--branch", "main"),
     );
     expect(tables).toEqual([
       { name: "authors", columns: [{ name: "name", type: "string" }], revLinks: [{ table: "books", column: "author" }] },
       { name: "books", columns: [{ name: "author", type: "link", link: { table: "authors" } }] },
+    ]);
+    writeFileSync(join(home, "people.csv"), "name,born\nAda,1815\nEmmy,1882\n");
+    const database = `http://any.local.localhost:${server.port}/db/library`;
+    await xata("import", "csv", "people.csv", "--db", database, "--branch", "main", "--table", "people", "--create", "--no-input");
+    const { records } = (await server.post("/db/library:main/tables/people/query", { sort: { born: "asc" }, columns: ["name", "born"] }))
+      .body;
+    expect(records).toMatchObject([
+      { name: "Ada", born: 1815 },
+      { name: "Emmy", born: 1882 },
     ]);
     await xata("dbs", "rename", "library", "shelf", "--workspace", "any", "--force");
     expect(await xata("dbs", "list", "--workspace", "any")).toMatch(/shelf/);

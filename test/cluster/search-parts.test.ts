@@ -7,6 +7,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { partCondition, partIndexOf } from "../../src/records/feed/part.ts";
+import { SIMILARITIES } from "../reference.ts";
 import { Random } from "../reliability/workload/random.ts";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { describeWith } from "../support/requirements.ts";
@@ -15,7 +16,6 @@ import { PartsCluster } from "./parts-cluster.ts";
 
 const DIMENSION = 12;
 const RECORDS = 600;
-const SIMILARITIES = ["cosineSimilarity", "l1", "l2"];
 const TABLE = "/db/db:main/tables/items";
 const SEARCH = `${TABLE}/vectorSearch`;
 

@@ -43,7 +43,7 @@ const VISITS: readonly Visit[] = [
       await page.locator("#cell-fault").filter({ hasText: AWAY }).waitFor();
     },
     async goOn(page) {
-      expect(await cellEditor(page).inputValue()).toBe("icy");
+      await expect.poll(() => cellEditor(page).inputValue()).toBe("icy");
       await save(page);
       await page.getByText("changed family of aliceblue").waitFor();
     },
@@ -59,10 +59,10 @@ const VISITS: readonly Visit[] = [
       await page.getByRole("button", { name: "Run" }).click();
       await page.getByRole("main").getByRole("alert").filter({ hasText: AWAY }).waitFor();
       // Nothing is wrong with the statement.
-      expect(await page.locator(".sql-editor .cm-lintRange-error").count()).toBe(0);
+      await expect.poll(() => page.locator(".sql-editor .cm-lintRange-error").count()).toBe(0);
     },
     async goOn(page) {
-      expect(await sqlEditor(page).innerText()).toBe('SELECT "id" FROM "colors" WHERE "id" = $1');
+      await expect.poll(() => sqlEditor(page).innerText()).toBe('SELECT "id" FROM "colors" WHERE "id" = $1');
       await page.getByRole("button", { name: "Run" }).click();
       await page.locator(".result-scroll td", { hasText: "tomato" }).waitFor();
     },
@@ -78,20 +78,18 @@ const VISITS: readonly Visit[] = [
       await columnForm(page).locator(".fault").filter({ hasText: AWAY }).waitFor();
     },
     async goOn(page) {
-      expect(await columnForm(page).getByLabel("Name").inputValue()).toBe("weight");
+      await expect.poll(() => columnForm(page).getByLabel("Name").inputValue()).toBe("weight");
       await columnForm(page).getByRole("button", { name: "Add" }).click();
-      await page.getByRole("dialog").getByText("Adds the column weight").waitFor();
+      await page.getByRole("dialog").getByText("will get a new column, weight").waitFor();
     },
   },
   {
     hash: "#/server/demo:main/colors",
-    begin: (page) => page.getByRole("region", { name: "Limits" }).getByText("Dimensions of a vector").waitFor(),
+    begin: (page) => page.getByRole("region", { name: "Limits" }).getByText("Dimensions per vector").waitFor(),
     async goOn(page) {
-      await page.locator('.fact:has(dt:text-is("State"))').filter({ hasText: "ready" }).waitFor();
+      await page.locator('.fact:has(dt:text-is("Status"))').filter({ hasText: "ready" }).waitFor();
       // The plots start over with the server's counters, and fill.
-      await expect
-        .poll(() => page.getByRole("region", { name: "Memory" }).getByRole("listitem").first().innerText())
-        .toMatch(/process\s+\d/);
+      await expect.poll(() => page.getByRole("region", { name: "Memory" }).getByRole("listitem").first().innerText()).toMatch(/RSS\s+\d/);
     },
   },
   {
@@ -102,11 +100,11 @@ const VISITS: readonly Visit[] = [
       await requestForm(page).getByLabel("Body").fill('{"column": "lab", "queryVector": [50, 0, 0], "size": 1}');
     },
     async tryAway(page) {
-      await requestForm(page).getByRole("button", { name: "Send POST" }).click();
+      await requestForm(page).getByRole("button", { name: "Send" }).click();
       await page.getByRole("main").getByRole("alert").filter({ hasText: AWAY }).waitFor();
     },
     async goOn(page) {
-      await requestForm(page).getByRole("button", { name: "Send POST" }).click();
+      await requestForm(page).getByRole("button", { name: "Send" }).click();
       await page.getByRole("region", { name: "Answer", exact: true }).getByText('"totalCount": 2').waitFor();
     },
   },
@@ -135,11 +133,11 @@ describeWith("chromium", "the console while the server is away", (executablePath
       await server.end("SIGKILL");
       for (const [visit, { page }] of opened) {
         await visit.tryAway?.(page);
-        await page.getByText("The server does not answer").waitFor();
+        await page.getByText("The server is not responding").waitFor();
       }
       await server.start(["--port", String(port)]);
       for (const [visit, { page, close }] of opened) {
-        await page.getByText("The server does not answer").waitFor({ state: "detached" });
+        await page.getByText("The server is not responding").waitFor({ state: "detached" });
         await visit.goOn(page);
         await close();
       }

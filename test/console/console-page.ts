@@ -17,6 +17,8 @@ export interface ConsolePage {
   readonly page: Page;
   /** axe-core finds no fault in what is shown. */
   expectAccessible(): Promise<void>;
+  /** How much has moved by itself since the page was loaded: the browser's sum. */
+  layoutShift(): Promise<number>;
   /** Closes it. @throws if any of this was recorded. */
   close(): Promise<void>;
 }
@@ -24,6 +26,8 @@ export interface ConsolePage {
 export interface PageOptions {
   readonly colorScheme?: "light" | "dark";
   readonly width?: number;
+  /** As the browser's computer has it; undefined: that of this one. */
+  readonly timezoneId?: string;
   readonly height?: number;
   /**
    * The page has an editor with coloured words. When typed text replaces a selection, Chromium itself writes a
@@ -34,9 +38,9 @@ export interface PageOptions {
 }
 
 export async function openConsole(browser: Browser, url: string, hash: string, options: PageOptions = {}): Promise<ConsolePage> {
-  const { colorScheme = "light", width = 1440, height = 900, isRichText = false } = options;
+  const { colorScheme = "light", width = 1440, height = 900, timezoneId, isRichText = false } = options;
   // Scripts of the test, such as axe, run in a world of their own, to which the page's policy does not apply.
-  const page = await newPage(browser, { colorScheme, viewport: { width, height } });
+  const page = await newPage(browser, { colorScheme, viewport: { width, height }, ...(timezoneId === undefined ? {} : { timezoneId }) });
   const finishCount = await countPage(page);
   const faults: string[] = [];
   page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
@@ -61,6 +65,17 @@ export async function openConsole(browser: Browser, url: string, hash: string, o
       const { violations } = await page.evaluate(() => axe.run({ resultTypes: ["violations"] }));
       expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`)).toEqual([]);
     },
+    layoutShift: () =>
+      page.evaluate(
+        () =>
+          new Promise<number>((resolve) => {
+            new PerformanceObserver((list) => {
+              resolve(list.getEntries().reduce((sum, entry) => sum + (entry as unknown as { value: number }).value, 0));
+            }).observe({ type: "layout-shift", buffered: true });
+            // Without any there is no entry.
+            requestAnimationFrame(() => requestAnimationFrame(() => resolve(0)));
+          }),
+      ),
     async close() {
       await finishCount();
       await page.close();

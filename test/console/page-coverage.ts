@@ -9,9 +9,11 @@ import type { Page } from "playwright-core";
  * @returns what is to be called before it is closed. Both do nothing unless coverage is counted. A page that reloads
  * may lose the counts from before.
  */
-export async function countPage({ coverage }: Page): Promise<() => Promise<void>> {
+export async function countPage(page: Page): Promise<() => Promise<void>> {
+  const { coverage } = page;
   const folder = process.env.NODE_V8_COVERAGE;
-  if (folder === undefined) return async () => {};
+  // Other browsers do not count.
+  if (folder === undefined || page.context().browser()?.browserType().name() !== "chromium") return async () => {};
   await coverage.startJSCoverage({ resetOnNavigation: false });
   return async () => {
     const scripts = (await coverage.stopJSCoverage()).filter(({ url }) => new URL(url).pathname.includes("/console/assets/"));

@@ -65,7 +65,7 @@ describeWith("chromium", "the console behind a proxy, called by another name", (
     try {
       const answer = await page.goto(`http://${NAME}:${(proxy.address() as AddressInfo).port}${BELOW}/console`);
       expect(answer?.status()).toBe(403);
-      expect(await page.locator("body").innerText()).toContain("A server without keys does not answer to the name");
+      await expect.poll(() => page.locator("body").innerText()).toContain("A server without keys does not answer to the name");
     } finally {
       await page.close();
       proxy.close();

@@ -43,8 +43,8 @@ describeWith("chromium", "tables in the console", (executablePath) => {
   it("shows a table of any length, few rows of it in the page at a time, sorted and filtered by the server", async () => {
     const { page, expectAccessible, close } = await at.open("#/table/shop:main/items");
     await page.getByText("1,234 records read").waitFor();
-    expect(await page.getByRole("grid").getAttribute("aria-rowcount")).toBe(String(ROWS + 1));
-    expect(await cell(page, "item-0003", 1).innerText()).toContain("<b>bold</b> & שלום");
+    await expect.poll(() => page.getByRole("grid").getAttribute("aria-rowcount")).toBe(String(ROWS + 1));
+    await expect.poll(() => cell(page, "item-0003", 1).innerText()).toContain("<b>bold</b> & שלום");
     await expectAccessible();
     // To the end, page after page.
     await expect
@@ -55,19 +55,21 @@ describeWith("chromium", "tables in the console", (executablePath) => {
       .toBe(1);
     await page.locator(".grid").evaluate((grid) => grid.scrollTo(0, grid.scrollHeight));
     await page.getByText("item-1233").waitFor();
-    expect(await page.locator(".grid-body .grid-row").count()).toBeLessThan(80);
+    await expect.poll(() => page.locator(".grid-body .grid-row").count()).toBeLessThan(80);
     await page.getByRole("columnheader", { name: "price" }).getByRole("button").click();
     await page.getByRole("columnheader", { name: "price" }).getByRole("button").click();
     const { body } = await at.server.post("/db/shop:main/tables/items/query", { sort: { price: "desc" }, page: { size: 3 } });
     await page.locator(".grid").evaluate((grid) => grid.scrollTo(0, 0));
     await expect.poll(() => ids(page)).toEqual(body.records.map(({ id }: { id: string }) => id));
+    await page.getByRole("button", { name: "JSON", exact: true }).click();
     await page.getByLabel("Filter", { exact: true }).fill('{"prize": 1}');
     await page.getByRole("button", { name: "Apply" }).click();
     await page.locator(".filter-bar .fault").filter({ hasText: "prize" }).waitFor();
     await page.getByLabel("Filter", { exact: true }).fill("");
-    await page.getByText("Build").click();
+    await page.getByRole("button", { name: "JSON", exact: true }).click();
+    await page.getByText("Add a filter").click();
     await page.getByLabel("Column", { exact: true }).selectOption("price");
-    await page.getByLabel("Condition").selectOption("$lt");
+    await page.getByLabel("Condition", { exact: true }).selectOption("$lt");
     await page.getByLabel("Value").fill("2");
     await page.getByRole("button", { name: "Add condition" }).click();
     await page.getByText("3 of 3 records read").waitFor();
@@ -81,7 +83,7 @@ describeWith("chromium", "tables in the console", (executablePath) => {
     await editor.fill("many");
     await page.getByRole("button", { name: "Save" }).click();
     await page.locator("#cell-fault").filter({ hasText: "price" }).waitFor();
-    expect(await editor.inputValue()).toBe("many");
+    await expect.poll(() => editor.inputValue()).toBe("many");
     await editor.fill("77");
     await editor.press("Enter");
     await expect.poll(() => cell(page, "item-0005", 2).innerText()).toBe("77");
@@ -99,18 +101,17 @@ describeWith("chromium", "tables in the console", (executablePath) => {
     await expect.poll(() => cell(page, "item-0006", 1).innerText()).toBe("theirs");
     await page.getByRole("button", { name: "Undo" }).click();
     await expect.poll(async () => (await at.server.get(`${DATA}/item-0005`)).body.price).toBe(185);
-    // What was typed in one cell is saved before another is opened, and stays where it is when it is refused.
+    // What was typed in one cell is saved when another is opened, and that cell opens again when it is refused.
     await cell(page, "item-0008", 1).dblclick();
     await page.getByLabel("New value of title").fill("typed");
     await cell(page, "item-0004", 1).dblclick();
     await expect.poll(() => page.getByLabel("New value of title").inputValue()).toBe("Title 4");
-    expect((await at.server.get(`${DATA}/item-0008`)).body.title).toBe("typed");
+    await expect.poll(async () => (await at.server.get(`${DATA}/item-0008`)).body.title).toBe("typed");
     await cell(page, "item-0010", 2).dblclick();
     await editor.fill("many");
     await cell(page, "item-0002", 1).dblclick();
     await page.locator("#cell-fault").filter({ hasText: "price" }).waitFor();
-    expect(await editor.inputValue()).toBe("many");
-    expect(await page.getByLabel("New value of title").count()).toBe(0);
+    await expect.poll(() => editor.inputValue()).toBe("many");
     await editor.press("Escape");
     // Scrolled far out of view and back: what was typed is there.
     await cell(page, "item-0007", 1).dblclick();
@@ -123,7 +124,7 @@ describeWith("chromium", "tables in the console", (executablePath) => {
       .toBe(1);
     await page.locator(".grid").evaluate((grid) => grid.scrollTo(0, 0));
     await page.getByText("item-0001").waitFor();
-    expect(await page.getByLabel("New value of title").inputValue()).toBe("half a wo");
+    await expect.poll(() => page.getByLabel("New value of title").inputValue()).toBe("half a wo");
     await page.getByLabel("New value of title").press("Escape");
     // By the keyboard alone.
     await cell(page, "item-0000", 0).click();
@@ -145,7 +146,8 @@ describeWith("chromium", "tables in the console", (executablePath) => {
     await expectAccessible();
     await form.getByLabel("look (vector)").fill("[1, 2, 3, 4, 5]");
     await form.getByRole("button", { name: "Insert" }).click();
-    await page.getByText("a-new-one").first().waitFor();
+    // In its row, which moves the others: what is clicked next must not move.
+    await page.getByLabel("Select a-new-one").waitFor();
     expect((await at.server.get(`${DATA}/a-new-one`)).body.look).toEqual([1, 2, 3, 4, 5]);
     await page.getByLabel("Select item-0000").check();
     await page.getByLabel("Select item-0002").check();
@@ -161,9 +163,10 @@ describeWith("chromium", "tables in the console", (executablePath) => {
       maker: { id: "ada" },
       look: [0, 1, -2, 3, -4],
     });
-    await cell(page, "item-0000", 3).getByRole("link").click();
+    // A link is called by the title of its record, and leads to it.
+    await cell(page, "item-0000", 3).getByRole("link", { name: "Ada" }).click();
+    await page.getByRole("complementary", { name: "Record ada" }).getByRole("heading", { name: "Ada" }).waitFor();
     await page.getByText("1 of 1 records read").waitFor();
-    expect(await cell(page, "ada", 1).innerText()).toBe("Ada");
     await close();
   });
 
@@ -182,17 +185,17 @@ describeWith("chromium", "tables in the console", (executablePath) => {
     await page.getByLabel("Parameters").blur();
     await editor.press("Control+Enter");
     await page.getByText("3 rows in").waitFor();
-    expect(await page.locator(".result-scroll tbody tr").count()).toBe(3);
-    await page.getByRole("button", { name: "price" }).click();
-    await page.getByRole("img", { name: "price: 3 values from 0 to 1" }).waitFor();
+    await expect.poll(() => page.locator(".result-scroll tbody tr").count()).toBe(3);
+    await page.getByLabel("Plot").selectOption("price");
+    await page.getByRole("img", { name: "price against row: 3 values from 0 to 1" }).waitFor();
     await expectAccessible();
     // All of an answer is plotted.
     await editor.fill("SELECT n FROM generate_series(1, 500) AS n");
     await page.getByLabel("Parameters").fill("");
     await editor.press("Control+Enter");
     await page.getByText("500 rows in").waitFor();
-    await page.getByRole("button", { name: "n", exact: true }).click();
-    await page.getByRole("img", { name: "n: 500 values from 1 to 500" }).waitFor();
+    await page.getByLabel("Plot").selectOption("n");
+    await page.getByRole("img", { name: "n against row: 500 values from 1 to 500" }).waitFor();
     await editor.fill('SELECT "id" FROM "items" WHERE "price" < $1');
     await page.getByLabel("Parameters").fill("[2]");
     await editor.press("Control+Enter");
@@ -220,11 +223,11 @@ describeWith("chromium", "tables in the console", (executablePath) => {
     await editor.pressSequentially(" = 'Title 9'");
     await run.click();
     await page.getByText("1 row in").waitFor();
-    expect(await page.locator(".result-scroll tbody td").innerText()).toBe("333");
+    await expect.poll(() => page.locator(".result-scroll tbody td").innerText()).toBe("333");
     await editor.fill('SELECT "id" FROM "makers"');
     await run.click();
     await page.locator(".result-scroll tbody td", { hasText: "ada" }).waitFor();
-    await page.getByLabel("Earlier").selectOption({ label: 'SELECT "price" FROM items WHERE items."title" = \'Title 9\'' });
+    await page.getByLabel("Recent").selectOption({ label: 'SELECT "price" FROM items WHERE items."title" = \'Title 9\'' });
     await expect.poll(() => editor.innerText()).toContain("'Title 9'");
     await close();
   });

@@ -7,8 +7,8 @@ import { type ConsolePage, openConsole, type PageOptions } from "./console-page.
 
 export interface ServedConsole {
   readonly server: TestServer;
-  /** Opens another page of it. @param hash  the view. */
-  open(hash: string, options?: PageOptions): Promise<ConsolePage>;
+  /** Opens another page of it. @param hash  the view. @param url  another address of the server. */
+  open(hash: string, options?: PageOptions, url?: string): Promise<ConsolePage>;
 }
 
 /**
@@ -35,6 +35,6 @@ export function serveConsole(
     get server() {
       return server as TestServer;
     },
-    open: (hash, page) => openConsole(browser as Browser, (server as TestServer).url, hash, page),
+    open: (hash, page, url = (server as TestServer).url) => openConsole(browser as Browser, url, hash, page),
   };
 }

@@ -44,13 +44,13 @@ describeWith("chromium", "files in the console", (executablePath) => {
     const panel = page.getByRole("region", { name: "Import", exact: true });
     await panel.getByText('T "0", ü').waitFor();
     await panel.getByLabel("Column for cost").selectOption("price");
-    expect(await panel.getByLabel("Column for title").inputValue()).toBe("title");
-    expect(await panel.getByLabel("Column for more").inputValue()).toBe("");
+    await expect.poll(() => panel.getByLabel("Column for title").inputValue()).toBe("title");
+    await expect.poll(() => panel.getByLabel("Column for more").inputValue()).toBe("");
     await expectAccessible();
     await panel.getByRole("button", { name: "Import" }).click();
     // The first transaction is written, the second refused as a whole.
     await panel.getByText('line 1202: price: expected a number, got "many"').waitFor();
-    await panel.getByText("1,000 records were imported before that, and none after.").waitFor();
+    await panel.getByText("1,000 records were imported before that.").waitFor();
     expect(await count()).toBe(1_000);
     await page.getByRole("button", { name: "Undo" }).click();
     await expect.poll(count).toBe(0);
@@ -69,6 +69,33 @@ describeWith("chromium", "files in the console", (executablePath) => {
       tags: ["a", "b"],
       look: [1200, 1, 2],
     });
+    await close();
+  });
+
+  it("an import can be stopped: what was written before is said, and stays", async () => {
+    await at.server.put("/db/files:main/tables/numbers", { columns: [{ name: "number", type: "int" }] });
+    const { page, close } = await at.open("#/table/files:main/numbers");
+    await page.getByText("0 of 0 records read").waitFor();
+    let release = (): void => {};
+    const isStopped = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let written = 0;
+    // The second transaction is on its way until Stop was pressed.
+    await page.route("**/db/files:main/transaction", async (route) => {
+      written++;
+      if (written === 2) await isStopped;
+      await route.continue();
+    });
+    await drop(page, "numbers.csv", `number\n${Array.from({ length: 5_000 }, (_, i) => i).join("\n")}`);
+    const panel = page.getByRole("region", { name: "Import", exact: true });
+    await panel.getByRole("button", { name: "Import" }).click();
+    await panel.getByText("1,000 records").first().waitFor();
+    await panel.getByRole("button", { name: "Stop" }).click();
+    release();
+    await panel.getByText("Stopped. 2,000 records were imported before that.").waitFor();
+    await page.getByText("of 2,000 records read").waitFor();
+    expect(written).toBe(2);
     await close();
   });
 
@@ -97,18 +124,19 @@ describeWith("chromium", "files in the console", (executablePath) => {
         [8, 9, 10],
       ]),
     );
-    expect(await panel.getByLabel("Column for vector").inputValue()).toBe("look");
+    await expect.poll(() => panel.getByLabel("Column for vector").inputValue()).toBe("look");
     await panel.getByRole("button", { name: "Import" }).click();
     await panel.getByText("2 records were imported.").waitFor();
     expect((await at.server.get(`${TABLE}/data/1`)).body.look).toEqual([8, 9, 10]);
     await drop(page, "photo.png", "x");
-    await panel.getByText("photo.png is neither .csv, .jsonl nor .npy.").waitFor();
+    await panel.getByText("photo.png is none of .csv, .jsonl, .npy and .parquet.").waitFor();
     await close();
   });
 
   it("exports what the filter selects, in files that can be imported again", async () => {
     const { page, close } = await at.open("#/table/files:main/items");
     await page.locator(".grid").waitFor();
+    await page.getByRole("button", { name: "JSON", exact: true }).click();
     await page.getByLabel("Filter", { exact: true }).fill('{"price": {"$ge": 300}}');
     await page.getByRole("button", { name: "Apply" }).click();
     await page.getByText("of 1,199 records read").waitFor();
@@ -164,7 +192,7 @@ describeWith("chromium", "large files from the console", (executablePath) => {
       await page.getByText("of 70 records read").waitFor();
       await page.getByText("Export", { exact: true }).click();
       const start = page.getByRole("button", { name: "JSON Lines" });
-      const question = page.getByText(/^This browser holds the file until it is saved: \d+ MB so far\.$/);
+      const question = page.getByText(/^The file is held in memory until it is saved: \d+ MB so far\.$/);
       const downloads: string[] = [];
       page.on("download", (download) => downloads.push(download.suggestedFilename()));
       await start.click();
@@ -174,7 +202,7 @@ describeWith("chromium", "large files from the console", (executablePath) => {
       await start.click();
       await question.waitFor();
       expect(downloads).toEqual([]);
-      const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Go on" }).click()]);
+      const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Continue" }).click()]);
       const text = await readFile(await download.path(), "latin1");
       expect(text.split("\n")).toHaveLength(71);
       expect(text.length).toBeGreaterThan(70_000_000);

@@ -36,7 +36,7 @@ describeWith("chromium", "two pages of the console", (executablePath) => {
     await save(ours.page);
     await ours.page.locator("#cell-fault").filter({ hasText: "title is now theirs" }).waitFor();
     expect(await titleOf("one")).toBe("theirs");
-    expect(await title(ours.page).inputValue()).toBe("ours");
+    await expect.poll(() => title(ours.page).inputValue()).toBe("ours");
     await save(ours.page);
     await expect.poll(() => titleOf("one")).toBe("ours");
     // Their undo concerns a record that has changed since.
@@ -52,7 +52,7 @@ describeWith("chromium", "two pages of the console", (executablePath) => {
     await theirs.page.getByText("deleted two").waitFor();
     await save(ours.page);
     await ours.page.locator("#cell-fault").filter({ hasText: "two" }).waitFor();
-    expect(await title(ours.page).inputValue()).toBe("too late");
+    await expect.poll(() => title(ours.page).inputValue()).toBe("too late");
     expect((await at.server.get(`${TABLE}/data/two`)).status).toBe(404);
     await Promise.all([ours.close(), theirs.close()]);
   });
@@ -78,7 +78,7 @@ describeWith("chromium", "two pages of the console", (executablePath) => {
     await dialog.waitFor({ state: "detached" });
     await form(ours.page).getByRole("button", { name: "Add" }).click();
     await form(ours.page).locator(".fault").filter({ hasText: 'Column "size" exists already' }).waitFor();
-    expect(await form(ours.page).getByLabel("Name").inputValue()).toBe("size");
+    await expect.poll(() => form(ours.page).getByLabel("Name").inputValue()).toBe("size");
     await expect.poll(() => columns(ours.page).allInnerTexts()).toEqual(["title", "size"]);
     await Promise.all([ours.close(), theirs.close()]);
   });

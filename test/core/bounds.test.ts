@@ -11,12 +11,14 @@ import { main } from "assemblyscript/asc";
 import { beforeAll, describe, expect, it } from "vitest";
 import { seededRandom } from "../../bench/data.mjs";
 import { enableRelaxedSimd } from "../../src/cli/relaxed-simd.ts";
+import { SIMILARITIES } from "../reference.ts";
 import { runs } from "../support/random-runs.ts";
 
 enableRelaxedSimd();
 
-const SIMILARITIES = ["cosineSimilarity", "l1", "l2"] as const;
 const ROWS = 48;
+/** Names and codes of those that sketches are for. */
+const SKETCHED = [["cosineSimilarity", 0] as const, ["l2", 2] as const, ["dotProduct", 3] as const];
 const QUERIES = 8;
 /** Codes of fewer dimensions have neither a head nor a prefix of their own. */
 const SHORTEST_CODE = 64;
@@ -139,13 +141,19 @@ function trueCost(similarity: (typeof SIMILARITIES)[number], x: Float32Array, q:
   let sum = 0;
   let squares = 0;
   for (let j = 0; j < x.length; j++) {
-    if (similarity === "cosineSimilarity") sum -= x[j]! * q[j]!;
+    if (similarity === "cosineSimilarity" || similarity === "dotProduct") sum -= x[j]! * q[j]!;
     else if (similarity === "l1") sum += Math.abs(x[j]! - q[j]!);
     else sum += (x[j]! - q[j]!) ** 2;
     squares += x[j]! * x[j]!;
   }
   if (similarity !== "cosineSimilarity") return sum;
   return squares === 0 ? 0 : sum / Math.sqrt(squares);
+}
+
+/** What the magnitude of a cost comes to at most, to compare what a bound loses with; l2: twice that. */
+function largestCost(similarity: (typeof SIMILARITIES)[number], x: Float32Array, q: Float32Array): number {
+  if (similarity === "l2") return Math.hypot(...q) ** 2 + Math.hypot(...x) ** 2;
+  return Math.hypot(...q) * (similarity === "dotProduct" ? Math.hypot(...x) : 1);
 }
 
 describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
@@ -167,7 +175,7 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
   ])("dimension %i: no bound is above the true cost, no test drops a row at its own score (%i cases)", async (dimension, cases) => {
     for (let seed = 1; seed <= cases; seed++) {
       const next = vectorSource(dimension, seed * 7919 + dimension);
-      const host = { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => -1 };
+      const host = { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => Number.NEGATIVE_INFINITY };
       const { exports: probe } = await instantiate<Probe>(module, { host });
       probe.initialize(dimension, 4096);
       probe.reserveRows(ROWS);
@@ -216,7 +224,7 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
     for (let seed = 1; seed <= cases; seed++) {
       const random = seededRandom(seed * 31 + dimension);
       const next = vectorSource(dimension, seed * 7919 + dimension);
-      const host = { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => -1 };
+      const host = { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => Number.NEGATIVE_INFINITY };
       const { exports: probe } = await instantiate<Probe>(module, { host });
       const write = (ptr: number, vector: ArrayLike<number>) => new Float32Array(probe.memory.buffer, ptr >>> 0, vector.length).set(vector);
       probe.initialize(dimension, 4096);
@@ -241,7 +249,7 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
       });
       write(probe.basisCentrePtr(), centre);
       expect(probe.takeBasis(dimensions)).toBeLessThan(2 ** -7);
-      for (const [name, similarity] of [["cosineSimilarity", 0] as const, ["l2", 2] as const]) {
+      for (const [name, similarity] of SKETCHED) {
         probe.prepare(QUERIES, similarity);
         queries.forEach((query, i) => {
           rows.forEach((row, r) => {
@@ -250,7 +258,7 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
             const bound = probe.sketchBoundOf(i, r);
             if (bound > cost || bound > limit)
               expect.fail(`seed ${seed}, ${name}, query ${i}, row ${r}: bounds ${cost} by ${bound}, limit ${limit}`);
-            const most = name === "l2" ? Math.hypot(...query) ** 2 + Math.hypot(...row) ** 2 : Math.hypot(...query);
+            const most = largestCost(name, row, query);
             if (bound > cost - 0.3 * most) tight++;
           });
         });
@@ -265,7 +273,7 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
     const random = seededRandom(77);
     const gaussian = () => Math.sqrt(-2 * Math.log(random() || 1e-12)) * Math.cos(2 * Math.PI * random());
     const vector = () => Float32Array.from({ length: dimension }, gaussian);
-    const host = { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => -1 };
+    const host = { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => Number.NEGATIVE_INFINITY };
     const { exports: probe } = await instantiate<Probe>(module, { host });
     const write = (ptr: number, values: ArrayLike<number>) => new Float32Array(probe.memory.buffer, ptr >>> 0, values.length).set(values);
     const centre = vector();
@@ -295,7 +303,7 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
     });
     write(probe.basisCentrePtr(), centre);
     expect(probe.takeBasis(dimensions)).toBeLessThan(1e-5);
-    for (const [name, similarity] of [["cosineSimilarity", 0] as const, ["l2", 2] as const]) {
+    for (const [name, similarity] of SKETCHED) {
       probe.prepare(QUERIES, similarity);
       queries.forEach((query, i) => {
         const cost = trueCost(name, rows[i]!, query);
@@ -303,7 +311,7 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
         expect(bound, `${name}, query ${i}`).toBeLessThanOrEqual(cost);
         // Nor far below: the rows lie in the space of the basis, so their sketches lose only what the
         // queries' sketches lose.
-        expect(bound, `${name}, query ${i}`).toBeGreaterThan(cost - 0.1 * Math.hypot(...query));
+        expect(bound, `${name}, query ${i}`).toBeGreaterThan(cost - 0.1 * largestCost(name, rows[i]!, query));
       });
     }
   });
@@ -321,7 +329,7 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
     const long = sum(1, orthonormal[0]!, 0.3, outside);
     const apart = sum(1, outside, 0.001, orthonormal[5]!);
     const { exports: probe } = await instantiate<Probe>(module, {
-      host: { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => -1 },
+      host: { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => Number.NEGATIVE_INFINITY },
     });
     const write = (ptr: number, values: ArrayLike<number>) => new Float32Array(probe.memory.buffer, ptr >>> 0, values.length).set(values);
     probe.initialize(dimension, 4096);
@@ -341,7 +349,7 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
     });
     write(probe.basisCentrePtr(), centre);
     expect(probe.takeBasis(dimensions)).toBeGreaterThan(0.0069);
-    for (const [name, similarity] of [["cosineSimilarity", 0] as const, ["l2", 2] as const]) {
+    for (const [name, similarity] of SKETCHED) {
       probe.prepare(2, similarity);
       // Either is the query once and the row once: what a query leaves out and what a row leaves out.
       for (const query of [0, 1]) {

@@ -1,13 +1,12 @@
 import { expect, it } from "vitest";
 import { seededRandom } from "../../bench/data.mjs";
 import { VectorIndex } from "../../src/index.ts";
-import { referenceSearch, type Similarity } from "../reference.ts";
+import { referenceSearch, SIMILARITIES } from "../reference.ts";
 import { sampleOf } from "../support/random-runs.ts";
 import { describeBuilds } from "./builds.ts";
 import { DATA_KINDS, source } from "./data-kinds.ts";
 import { growingIndex } from "./growing-index.ts";
 
-const SIMILARITIES: readonly Similarity[] = ["cosineSimilarity", "l1", "l2"];
 /** Several segments, the last one partly full. */
 const SHAPES: readonly [dimension: number, rows: number][] = [
   [65, 2100],
@@ -180,7 +179,7 @@ describeBuilds("the cascade is exact", (build) => {
       const isBest = !isFirst && i % 50 === 7;
       const vector = query.map((q, j) => {
         if (isFirst) return (i % 20 === 3 ? 0.8 * q : 0) + element();
-        if (isBest) return j < 320 ? -0.05 * q : q + 0.2 * element();
+        if (isBest) return j < 320 ? -0.05 * q : 1.7 * q + 0.2 * element();
         return j < 320 ? element() : 0.02 * element();
       });
       index.upsert(`id${i}`, vector);

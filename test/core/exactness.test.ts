@@ -2,12 +2,10 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { seededRandom } from "../../bench/data.mjs";
 import { VectorIndex } from "../../src/index.ts";
-import { referenceSearch, type Similarity } from "../reference.ts";
+import { referenceSearch, SIMILARITIES, type Similarity } from "../reference.ts";
 import { runs } from "../support/random-runs.ts";
 import { describeBuilds } from "./builds.ts";
 import { vectorOf } from "./vectors.ts";
-
-const SIMILARITIES: readonly Similarity[] = ["cosineSimilarity", "l1", "l2"];
 
 function compareAll(
   index: VectorIndex,
@@ -105,6 +103,12 @@ describeBuilds("exactness", () => {
       ["a", 0.040667],
       ["c", 0.037051],
     ]);
+    expect(answer("dotProduct")).toEqual([
+      ["d", 30],
+      ["b", 20],
+      ["a", 3.4],
+      ["c", 2.2],
+    ]);
   });
 
   it("equal scores are ordered by the code points of the ids, not by UTF-16 or insertion", async () => {
@@ -122,6 +126,29 @@ describeBuilds("exactness", () => {
     index.upsert("near", [1, 2]);
     expect(index.search([1, 1]).results.map((r) => r.id)).toEqual(["near", "zero", "opposite"]);
     expect(index.search([1, 1]).results[1]!.score).toBe(1);
+  });
+
+  it("dot products may be negative; with a zero vector, as a row or as the query, they are 0", async () => {
+    const index = await VectorIndex.create({ dimension: 2 });
+    const rows = { b: [-1, -1], zero: [0, -0], a: [3e38, 3e38], near: [1, 2] };
+    for (const [id, vector] of Object.entries(rows)) index.upsert(id, vector);
+    const found = (query: number[]) => index.search(query, { similarity: "dotProduct" }).results.map(({ id, score }) => [id, score]);
+    expect(found([1, 1])).toEqual([
+      ["a", 2 * Math.fround(3e38)],
+      ["near", 3],
+      ["zero", 0],
+      ["b", -2],
+    ]);
+    expect(found([-1, 0]).at(-1)).toEqual(["a", -Math.fround(3e38)]);
+    // 0, and not −0.
+    for (const query of [
+      [0, 0],
+      [-0, -0],
+    ])
+      expect(found(query)).toEqual(["a", "b", "near", "zero"].map((id) => [id, 0]));
+    const { results } = index.search([1, 1], { similarity: "dotProduct", scoreThreshold: -1 });
+    expect(results.map(({ id }) => id)).toEqual(["a", "near", "zero"]);
+    index.free();
   });
 
   it("among thousands of equal rows the first ids win", async () => {

@@ -1,6 +1,9 @@
+import { readFileSync } from "node:fs";
 import { instantiate } from "@assemblyscript/loader";
 import { expect, test } from "vitest";
+import { seededRandom } from "../../bench/data.mjs";
 import { coreModule } from "../../src/core/wasm-module.ts";
+import { VectorIndex } from "../../src/index.ts";
 
 interface Core extends Record<string, unknown> {
   memory: WebAssembly.Memory;
@@ -36,4 +39,22 @@ test("near its limit memory grows by what is missing", async () => {
   while (core.reserveRows(rows + 256) === 1) rows += 256;
   expect(core.memory.buffer.byteLength).toBeLessThanOrEqual(pages * PAGE_BYTES);
   expect(Number(core.usedBytes())).toBeGreaterThan(0.9 * pages * PAGE_BYTES);
+});
+
+test.each([128, 384])("a vector of %i dimensions takes what docs/library.md says", async (dimension) => {
+  const library = readFileSync(new URL("../../docs/library.md", import.meta.url), "utf8");
+  const [, rows, least, most] = /From (\S+) vectors on, one takes (\S+) to (\S+) bytes per dimension/.exec(library)!;
+  const count = Number(rows!.replace(",", ""));
+  const random = seededRandom(7);
+  const index = await VectorIndex.create({ dimension });
+  const ids = Array.from({ length: count }, (_, i) => `id${i}`);
+  index.upsertMany(
+    ids,
+    Float32Array.from({ length: count * dimension }, () => random() - 0.5),
+  );
+  index.search(new Float32Array(dimension).fill(1));
+  const bytes = Number((index.memoryBytes / (count * dimension)).toFixed(1));
+  expect(bytes).toBeGreaterThanOrEqual(Number(least));
+  expect(bytes).toBeLessThanOrEqual(Number(most));
+  index.free();
 });

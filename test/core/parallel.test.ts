@@ -2,10 +2,9 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { ParallelVectorIndex, RowDirectory, VectorIndex } from "../../src/index.ts";
+import { SIMILARITIES } from "../reference.ts";
 import { describeBuilds } from "./builds.ts";
 import { source } from "./data-kinds.ts";
-
-const SIMILARITIES = ["cosineSimilarity", "l1", "l2"] as const;
 
 function dataOf(kind: string, dimension: number, count: number): { ids: string[]; matrix: Float32Array; query: Float32Array } {
   const data = source(kind, dimension, 3);
@@ -116,6 +115,7 @@ describeBuilds("ParallelVectorIndex", (build) => {
     rows.release("x");
     rows.add("y");
     expect(await a.search([1])).toEqual({ totalCount: 0, results: [] });
+    expect(await a.getMany(["y"])).toEqual([undefined]);
     await a.free();
     rows.release("y");
   });
@@ -150,6 +150,9 @@ describeBuilds("ParallelVectorIndex", (build) => {
     await expect(ParallelVectorIndex.create({ dimension: 2, shards: 0 })).rejects.toThrow(
       /^shards is 0; expected an integer from 1 to 1024/,
     );
+    await expect(ParallelVectorIndex.create({ dimension: 2, shards: "2" as never })).rejects.toThrow(/^shards is "2"; expected an integer/);
+    await expect(ParallelVectorIndex.create({ dimension: 2, rows: 5 as never })).rejects.toThrow(/^rows is 5; expected a RowDirectory/);
+    await expect(index.searchMany(5 as never)).rejects.toThrow(/^queries is 5; expected an array of vectors/);
     await expect(index.search([1, 2], { signal: 5 } as never)).rejects.toThrow(/^signal is 5; expected an AbortSignal/);
     await expect(index.search([1, 2], { topK: 2 } as never)).rejects.toThrow(/^"topK" is not an option here/);
     await expect(index.get(5 as never)).rejects.toThrow(/^id is of type number/);

@@ -2,13 +2,12 @@ import { isDeepStrictEqual } from "node:util";
 import { expect, it } from "vitest";
 import { seededRandom } from "../../bench/data.mjs";
 import { type Build, type SearchResult, VectorIndex } from "../../src/index.ts";
-import { referenceSearch, type Similarity } from "../reference.ts";
+import { referenceSearch, SIMILARITIES } from "../reference.ts";
 import { sampleOf } from "../support/random-runs.ts";
 import { describeBuilds } from "./builds.ts";
 import { DATA_KINDS, source } from "./data-kinds.ts";
 import { growingIndex } from "./growing-index.ts";
 
-const SIMILARITIES: readonly Similarity[] = ["cosineSimilarity", "l2", "l1"];
 /**
  * Several segments each, the last one partly full; dimensions of one, two and many windows of the kernels,
  * with and without padding.
@@ -84,7 +83,7 @@ describeBuilds("searchMany gives for each query the exhaustive float64 answer, a
       const keep = [undefined, (id: string) => Number(id.slice(2)) % 97 === 0, (id: string) => Number(id.slice(2)) > 1250];
       for (const k of [1, 10, 300, 3000]) {
         const filter = keep[Math.floor(random() * 3)];
-        for (const similarity of ["cosineSimilarity", "l2"] as const) {
+        for (const similarity of ["cosineSimilarity", "l2", "dotProduct"] as const) {
           const options = { k, similarity, filter };
           expectSame(
             index.searchMany(queries, options),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "../../bench/data.mjs";
 import { LodestoneError, RowDirectory, VectorIndex } from "../../src/index.ts";
+import { SIMILARITIES } from "../reference.ts";
 
 async function sample(): Promise<VectorIndex> {
   const random = seededRandom(11);
@@ -22,7 +23,7 @@ describe("snapshots", () => {
     expect([copy.size, copy.dimension]).toEqual([index.size, 5]);
     for (const [id] of index.rows.entries()) expect(copy.get(id)).toEqual(index.get(id));
     const query = [1, -2, 3, 0.5, 0.1];
-    for (const similarity of ["cosineSimilarity", "l1", "l2"] as const) {
+    for (const similarity of SIMILARITIES) {
       expect(copy.search(query, { k: 30, similarity })).toEqual(index.search(query, { k: 30, similarity }));
     }
     expect(copy.toBytes()).toEqual(bytes);

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { seededRandom } from "../../bench/data.mjs";
-import { LodestoneError, RowDirectory, VectorIndex } from "../../src/index.ts";
+import { init, LodestoneError, RowDirectory, VectorIndex } from "../../src/index.ts";
+import { SIMILARITIES } from "../reference.ts";
 import { describeBuilds } from "./builds.ts";
 
 describeBuilds("VectorIndex", () => {
@@ -24,6 +25,24 @@ describeBuilds("VectorIndex", () => {
     index.upsert("b", [0, 1]);
     expect(index.search([1, 0]).results.map((r) => r.id)).toEqual(["b"]);
     expect(index.capacity).toBe(1);
+  });
+
+  it("results have the cosine itself where it is asked for", async () => {
+    const index = await VectorIndex.create({ dimension: 2 });
+    const rows = { same: [2, 0], "at 60°": [1, Math.sqrt(3)], right: [0, 1], zero: [0, 0], opposite: [-1, 0] };
+    for (const [id, vector] of Object.entries(rows)) index.upsert(id, vector);
+    const { results } = index.search([1, 0], { cosine: true, similarity: "cosineSimilarity" });
+    expect(results.map(({ id, cosine }) => [id, cosine])).toEqual([
+      ["same", 1],
+      ["at 60°", expect.closeTo(0.5, 7)],
+      ["right", 0],
+      ["zero", 0],
+      ["opposite", -1],
+    ]);
+    for (const { score, cosine } of results) expect(1 + cosine!).toBe(score);
+    expect(index.searchMany([[1, 0]], { cosine: true, k: 1 })[0]!.results).toEqual([{ id: "same", score: 2, cosine: 1 }]);
+    expect(index.search([1, 0], { k: 1, cosine: false }).results).toEqual([{ id: "same", score: 2 }]);
+    index.free();
   });
 
   it("ids named like properties of Object are ordinary ids", async () => {
@@ -84,11 +103,11 @@ describeBuilds("VectorIndex", () => {
       Float32Array.from({ length: 500 * 64 }, () => random() - 0.5),
     );
     const queries = Array.from({ length: 37 }, () => Array.from({ length: 64 }, () => random() - 0.5));
-    for (const similarity of ["cosineSimilarity", "l1", "l2"] as const) {
+    for (const similarity of SIMILARITIES) {
       const options = { similarity, k: 7, filter: (id: string) => !id.endsWith("3") };
       expect(index.searchMany(queries, options)).toEqual(queries.map((query) => index.search(query, options)));
     }
-    for (const similarity of ["cosineSimilarity", "l1", "l2"] as const) expect(index.searchMany([], { similarity, k: 1 })).toEqual([]);
+    for (const similarity of SIMILARITIES) expect(index.searchMany([], { similarity, k: 1 })).toEqual([]);
   });
 
   it("indexes that share a directory share rows; delete removes one vector, release removes the id everywhere", async () => {
@@ -139,10 +158,27 @@ describeBuilds("VectorIndex", () => {
       [() => index.search([1, 2, 3], { k: "3" as unknown as number }), TypeError, /^k is "3"; expected/],
       [() => index.search([1, 2, 3], { similarity: "dot" as "l1" }), RangeError, /^similarity is "dot"; expected/],
       [() => index.search([1, 2, 3], { similarity: "__proto__" as "l1" }), RangeError, /^similarity is "__proto__"/],
-      [() => index.search([1, 2, 3], { filter: "x" as unknown as Uint32Array }), TypeError, /^filter is neither/],
+      [() => index.search([1, 2, 3], { cosine: 1 as never }), TypeError, /^cosine is 1, similarity cosineSimilarity; expected true with/],
+      [
+        () => index.search([1, 2, 3], { cosine: true, similarity: "dotProduct" }),
+        TypeError,
+        /^cosine is true, similarity dotProduct; expected true with cosineSimilarity alone, or false\.$/,
+      ],
+      [
+        () => index.search([1, 2, 3], { filter: "x" as unknown as Uint32Array }),
+        TypeError,
+        /^filter is "x"; expected a Uint32Array over rows, /,
+      ],
       [() => index.search([1, 2, 3], { filter: async () => false } as never), TypeError, /^filter answered .* cannot be asynchronous/],
       [() => index.search([1, 2, 3], { topK: 2 } as never), TypeError, /^"topK" is not an option here; expected "k", "similarity", /],
       [() => index.search([1, 2, 3], null as never), TypeError, /^options is null; expected an object/],
+      [() => index.search([1, 2, 3], [5] as never), TypeError, /^options is an array of 1 element; expected an object/],
+      [() => index.search([1, 2, 3], { offset: "1" as never }), TypeError, /^offset is "1"; expected an integer of at least 0/],
+      [() => index.search([1, 2, 3], { scoreThreshold: "1" as never }), RangeError, /^scoreThreshold is "1"; expected a finite number/],
+      [() => index.searchMany(undefined as never), TypeError, /^queries is nothing; expected an array of vectors/],
+      [() => index.searchMany(new Float32Array(6) as never), TypeError, /^queries is a Float32Array; expected an array of vectors/],
+      [() => index.toStream({ onProgress: 5 } as never), TypeError, /^onProgress is 5; expected a function/],
+      [() => init({ build: "fast" as never }), RangeError, /^build is "fast"; expected "relaxed"/],
       [
         () => index.toStream({ onprogress: () => {} } as never),
         TypeError,
@@ -169,8 +205,13 @@ describeBuilds("VectorIndex", () => {
         /^maximumMemoryBytes is .*; expected a number of bytes up to 4294967296/,
       );
     }
+    await expect(VectorIndex.create({ dimension: 3, maximumMemoryBytes: null as never })).rejects.toThrow(TypeError);
+    await expect(VectorIndex.create({ dimension: 3, rows: {} as never })).rejects.toThrow(/^rows is an object .*; expected a RowDirectory/);
+    await expect(VectorIndex.create({ dimension: 3, columns: { year: "int" } as never })).rejects.toThrow(
+      /^columns is an object with "year"; expected Columns or TextColumns/,
+    );
     await expect(VectorIndex.fromBytes(index.toBytes(), { dimension: 3 } as never)).rejects.toThrow(/^"dimension" is not an option here/);
-    expect(VectorIndex.name).toBe("VectorIndex");
+    await expect(VectorIndex.fromBytes(index.toBytes(), null as never)).rejects.toThrow(/^options is null; expected an object/);
   });
 
   it("grows as needed; at the memory limit it says so, changes nothing and still answers", async () => {
@@ -233,6 +274,7 @@ describeBuilds("VectorIndex", () => {
     index.free();
     expect(() => index.upsert("a", [1, 2])).toThrow(/^The index was freed; create another one\.$/);
     expect(() => index.search([1, 2])).toThrow(/freed/);
-    for (const use of [() => index.size, () => index.has("a"), () => index.delete("a")]) expect(use).toThrow(/freed/);
+    const uses = ["a", "nobody"].flatMap((id) => [() => index.has(id), () => index.get(id), () => index.delete(id)]);
+    for (const use of [() => index.size, ...uses]) expect(use).toThrow(/freed/);
   });
 });

@@ -23,7 +23,7 @@ class Works {
         this.begun.push(name);
         return new Promise<string>((resolve) => this.#ends.set(name, () => resolve(name)));
       },
-      group,
+      { group },
     );
   }
 

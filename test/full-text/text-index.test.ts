@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { parseQuery, queryTerms } from "../../src/full-text/query.ts";
 import type { Stemmer, Term } from "../../src/full-text/terms.ts";
 import { type IndexedText, TextIndex } from "../../src/full-text/text-index.ts";
-import { naturalLog, scoreTexts, type TextContribution, type TextTarget } from "../../src/full-text/text-scores.ts";
+import { naturalLog, scoreTexts, type TextContribution, type TextScores, type TextTarget } from "../../src/full-text/text-scores.ts";
 import { runs } from "../support/random-runs.ts";
 import { someQuery, someTexts } from "../support/random-texts.ts";
 import { type Texts, textScores } from "../support/text-oracle.ts";
@@ -17,7 +17,7 @@ function finish<Result>(work: Generator<unknown, Result>): Result {
 function searched(index: TextIndex, records: number, targets: readonly TextTarget[], terms: readonly Term[], stemmer?: Stemmer) {
   const view = index.view();
   const { documents, scores } = finish(scoreTexts(view, targets, terms, { records, stemmer }));
-  return new Map([...documents].map((document) => [view.rowOf(document), scores[document]!]));
+  return new Map([...documents].map((document, i) => [view.rowOf(document), scores[i]!]));
 }
 
 const change = fc.oneof(
@@ -126,6 +126,29 @@ describe("a text index", () => {
       ["garden", "body", 1.6, 1],
     ]);
     expect(parts.reduce((sum, { score }) => sum + score, 0)).toBe(scores[0]);
+  });
+
+  test("scores queries that go on at the same time, or were given up, as each alone", () => {
+    const index = new TextIndex();
+    for (const column of ["title", "text"]) index.addColumn(column);
+    const texts = (row: number) => new Map(["title", "text"].map((column) => [column, `bee wasp${row % 5} bees${row % 3}`]));
+    for (let row = 0; row < 500; row++) finish(index.set(row, texts(row)));
+    const targets = ["title", "text"].map((column) => ({ column, weight: 1 }));
+    const work = (query: string) =>
+      scoreTexts(index.view(), targets, queryTerms(parseQuery(query, "words"), { fuzziness: 1, prefix: true }), { records: 500 });
+    const queries = ["bee", "wasp1 bees", "bees2 wasp3 bee"];
+    const alone = queries.map((query) => finish(work(query)));
+    const givenUp = work("bee wasp");
+    for (let step = 0; step < 3; step++) givenUp.next();
+    const together = queries.map(work);
+    const results = together.map(() => undefined as TextScores | undefined);
+    while (results.includes(undefined))
+      together.forEach((steps, i) => {
+        const step = steps.next();
+        if (step.done === true) results[i] ??= step.value;
+      });
+    expect(results).toEqual(alone);
+    expect(queries.map((query) => finish(work(query)))).toEqual(alone);
   });
 
   test("leaves a search alone while records are written, removed and compacted", () => {

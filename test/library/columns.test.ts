@@ -102,6 +102,10 @@ describe.each(["one", "shards"] as const)("values beside the vectors (%s)", (kin
     await expect((async () => index.search([1, 1], { filter: { nothing: 1 } }))()).rejects.toMatchObject({ code: "INVALID" });
     await expect((async () => index.search([1, 1], { filter: { "xata.version": 1 } }))()).rejects.toMatchObject({ code: "INVALID" });
     await expect((async () => index.search([1, 1], { columns: ["nothing"] }))()).rejects.toMatchObject({ code: "INVALID" });
+    await expect((async () => index.search([1, 1], { columns: "title" as never }))()).rejects.toThrow(
+      /^columns is "title"; expected an array/,
+    );
+    await expect((async () => index.getColumns("alien", 5 as never))()).rejects.toThrow(/^columns is 5; expected an array of names/);
     expect(Buffer.compare(await index.toBytes(), before)).toBe(0);
     await index.free();
   });
@@ -146,6 +150,8 @@ describe.each(["one", "shards"] as const)("values beside the vectors (%s)", (kin
 describe("Columns", () => {
   it("refuses names that mean something else, unknown types, and a second owner", async () => {
     for (const name of ["id", "", "$x", "xata.version", "a->b"]) expect(() => new Columns({ [name]: "int" })).toThrow(/cannot be the name/);
+    for (const types of [undefined, 5, ["year"]])
+      expect(() => new Columns(types as never)).toThrow(/^types is .*; expected an object such as/);
     expect(() => new Columns({ a: "number" as "int" })).toThrow(/has the unknown type "number"/);
     const columns = new Columns({ a: "int" });
     await VectorIndex.create({ dimension: 1, columns });

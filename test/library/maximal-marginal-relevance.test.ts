@@ -64,6 +64,8 @@ test("bad input is refused, and names what is wrong", () => {
   expect(choose([1, 2], [[1, 2], [1]])).toThrow(/candidates\[1\]/);
   expect(choose([1, 2], [undefined])).toThrow(/candidates\[0\]/);
   expect(choose([1, Number.NaN], [])).toThrow(/query/);
+  expect(choose(undefined, [])).toThrow(/^query is nothing; expected an array of numbers/);
+  expect(choose([1, 2], undefined)).toThrow(/^candidates is nothing; expected an array of vectors/);
   expect(choose([1, 2], [], { lambda: 1.1 })).toThrow("lambda is 1.1");
   expect(choose([1, 2], [], { k: 0 })).toThrow(/k is 0/);
   expect(choose([1, 2], [], { similarity: "dot" })).toThrow(/similarity/);

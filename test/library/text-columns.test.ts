@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Fusion } from "../../src/full-text/fusion.ts";
 import { parseQuery, queryTerms } from "../../src/full-text/query.ts";
 import { Columns, ParallelVectorIndex, RowDirectory, TextColumns, type TextSearch, VectorIndex } from "../../src/index.ts";
-import { referenceSearch, type Similarity } from "../reference.ts";
+import { referenceSearch, SIMILARITIES } from "../reference.ts";
 import { runs } from "../support/random-runs.ts";
 import { fusedScores, inOrder, type Texts, textScores } from "../support/text-oracle.ts";
 
@@ -68,7 +68,7 @@ const search = fc.record({
   fuzziness: fc.constantFrom(0, 1, 2),
   prefix: fc.boolean(),
   stemmer: fc.constantFrom(undefined, stem),
-  similarity: fc.constantFrom<Similarity[]>("cosineSimilarity", "l1", "l2"),
+  similarity: fc.constantFrom(...SIMILARITIES),
   filter: fc.nat(FILTERS.length - 1),
   k: fc.constantFrom(1, 3, 100),
   offset: fc.constantFrom(0, 2),
@@ -290,6 +290,7 @@ describe.each(["one", "shards"] as const)("words beside the vectors (%s)", (kind
     await index.upsert("a", [1, 0, 0], { title: "bee" });
     const refused: [object, RegExp][] = [
       [{ text: 5 }, /^text is 5; expected a string/],
+      [{ text: "bee", vector: [1, 0, 0], cosine: true }, /^"cosine" is not an option here/],
       [{ text: "bee", vektor: [1] }, /^"vektor" is not an option here; expected "text", "vector"/],
       [{ text: "bee", vector: [1, 2] }, /^vector has 2 elements; expected 3/],
       [{ text: "bee", vector: [0, 0, 0] }, /^vector is the zero vector/],
@@ -306,6 +307,7 @@ describe.each(["one", "shards"] as const)("words beside the vectors (%s)", (kind
       [{ text: "bee", fusion: { method: "sum" } }, /^fusion.method is "sum"; expected "standardized", "rrf", "linear"/],
       [{ text: "bee", fusion: { vectorWeight: 2 } }, /^fusion.vectorWeight is 2; expected a number from 0 to 1/],
       [{ text: "bee", fusion: { k: 0 } }, /^fusion.k is 0; expected an integer of at least 1/],
+      [{ text: "bee", fusion: 5 }, /^fusion is 5; expected an object/],
       [{ text: "bee", fusion: { weight: 1 } }, /^"weight" is not an option here/],
       [{ text: "bee", filter: { nothing: 1 } }, /There is no column|nothing/],
     ];
@@ -316,6 +318,7 @@ describe.each(["one", "shards"] as const)("words beside the vectors (%s)", (kind
     const plain = await create(new Columns(TYPES));
     await expect((async () => plain.search({ text: "bee" }))()).rejects.toThrow(/^A search for words needs TextColumns/);
     await plain.free();
+    expect(() => new TextColumns(TYPES, 5 as never)).toThrow(/^words is 5; expected an array of names/);
     expect(() => new TextColumns(TYPES, ["year"])).toThrow(/^words: "year" is no column of type "string" or "multiple"/);
   });
 });

@@ -43,6 +43,12 @@ test("records that do not fit are left out from the end, with their number, and 
   expect(text.length).toBeGreaterThan(MAX_ANSWER_CHARACTERS - 1_000);
 });
 
+test("what JSON writes with a backslash counts as what it takes", () => {
+  const text = answerText({ records: repeat(2, (n) => ({ id: String(n), text: '"'.repeat(9_000) })) });
+  expect(text.length).toBeLessThanOrEqual(MAX_ANSWER_CHARACTERS);
+  expect(text).toContain("… (9000 characters)");
+});
+
 test("values nested to any depth are cut", () => {
   let deep: unknown = 1;
   for (let depth = 0; depth < 100_000; depth++) deep = [deep];

@@ -1,4 +1,4 @@
-/** The code in docs/library.md runs as pasted: in Node where possible, else in a page. */
+/** The code in docs/library.md runs as pasted: in Node where possible, else in a page. TypeScript is compiled first. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,11 +10,14 @@ import { runTool } from "./outcome.ts";
 import { createProject, removeFolder, write } from "./packed.ts";
 
 const text = (path: string) => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), "utf8");
-const blocksOf = (path: string) => [...text(path).matchAll(/^```js\n(import [\s\S]*?)^```$/gm)].map(([, code]) => code!);
+const blocksOf = (path: string, language = "js") =>
+  [...text(path).matchAll(new RegExp(`^\`\`\`${language}\\n(import [\\s\\S]*?)^\`\`\`$`, "gm"))].map(([, code]) => code!);
 
+const TSC = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
 const isForPages = (code: string) => code.includes("OpfsStore");
 const LIBRARY_BLOCKS = blocksOf("docs/library.md");
 const NODE_BLOCKS = [...LIBRARY_BLOCKS.filter((code) => !isForPages(code)), ...blocksOf("README.md")];
+const TYPED_BLOCKS = blocksOf("docs/library.md", "ts");
 const PAGE_BLOCKS = LIBRARY_BLOCKS.filter(isForPages);
 
 describe("code of the documents", () => {
@@ -25,12 +28,29 @@ describe("code of the documents", () => {
   afterAll(() => removeFolder(project));
 
   it("exists", () => {
-    expect([NODE_BLOCKS.length, PAGE_BLOCKS.length]).toEqual([6, 1]);
+    expect([NODE_BLOCKS.length, TYPED_BLOCKS.length, PAGE_BLOCKS.length]).toEqual([6, 1, 1]);
   });
 
   it.each(NODE_BLOCKS)("runs in Node: %#", (code) => {
     write(project, { "pasted.js": `${code}\nconsole.log("to the end");\n` });
     expect(runTool(project, process.execPath, ["pasted.js"])).toMatch(/to the end\n$/);
+  });
+
+  it.each(TYPED_BLOCKS)("compiles, and runs in Node: %#", (code) => {
+    write(project, { "typed.ts": `${code}\nconsole.log("to the end");\n` });
+    const options = [
+      "--ignoreConfig",
+      "--strict",
+      "--exactOptionalPropertyTypes",
+      "--noUnusedLocals",
+      "false",
+      "--target",
+      "es2022",
+      "--module",
+      "nodenext",
+    ];
+    expect(runTool(project, process.execPath, [TSC, ...options, "--types", "", "typed.ts"])).toBe("");
+    expect(runTool(project, process.execPath, ["typed.js"])).toMatch(/to the end\n$/);
   });
 
   describeWith("chromium", "in a page", (executablePath) => {

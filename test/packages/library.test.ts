@@ -147,20 +147,47 @@ describe("the library's package", () => {
     await copy.free();
   });
 
-  it("without WebAssembly it uses the scalar build, or names what is missing when another was requested", () => {
+  it("without WebAssembly it uses the scalar build, and says so once, or names what is missing when another was requested", () => {
     const script = `
       delete globalThis.WebAssembly;
       const { init, VectorIndex } = await import("lodestone");
+      const said = [];
+      console.warn = console.info = (text) => said.push(text);
       const { build } = await VectorIndex.create({ dimension: 1 });
+      init({}); // The build is chosen again.
+      await VectorIndex.create({ dimension: 1 });
       init({ build: "simd" });
       const error = await VectorIndex.create({ dimension: 1 }).catch((error) => error);
-      console.log(JSON.stringify([build, error.code, error.message]));`;
+      console.log(JSON.stringify([build, said, error.code, error.message]));`;
     const output = execFileSync(process.execPath, ["--input-type=module", "-e", script], { cwd: project, encoding: "utf8" });
     expect(JSON.parse(output)).toEqual([
       "scalar",
+      [expect.stringContaining("WebAssembly")],
       "UNAVAILABLE",
       expect.stringMatching(/simd build of the core does not run here: .*WebAssembly/),
     ]);
+  });
+
+  it("its classes have their names, also where a bundler has renamed them", async () => {
+    const ofModule = (path: string) => {
+      const script = `const library = await import(${JSON.stringify(path)});
+        console.log(JSON.stringify(Object.entries(library).flatMap(([name, value]) => typeof value === "function" ? [[name, value.name]] : [])));`;
+      return JSON.parse(
+        execFileSync(process.execPath, ["--input-type=module", "-e", script], { cwd: project, encoding: "utf8" }),
+      ) as string[][];
+    };
+    const names = ofModule("lodestone");
+    expect(names.map(([name]) => name)).toEqual(expect.arrayContaining(["Columns", "LodestoneError", "VectorIndex"]));
+    expect(names.filter(([exported, own]) => exported !== own)).toEqual([]);
+    const both = ["ParallelVectorIndex", "VectorIndex"];
+    await build({
+      stdin: { contents: `export { ${both} } from "lodestone";`, resolveDir: project },
+      bundle: true,
+      minify: true,
+      format: "esm",
+      outfile: join(project, "renamed.mjs"),
+    });
+    expect(ofModule("./renamed.mjs")).toEqual(both.map((name) => [name, name]));
   });
 
   it("accepts the WebAssembly of its subpaths, as bytes or module", () => {

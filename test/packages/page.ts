@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
-import { type AddressInfo, createServer as createSocket } from "node:net";
+import type { AddressInfo } from "node:net";
 import { extname, join } from "node:path";
 import type { Browser } from "playwright-core";
 import { newPage } from "../browser/launch.ts";
@@ -60,15 +60,6 @@ export async function openPage(browser: Browser, url: string): Promise<ProgramRe
   } finally {
     await page.close();
   }
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const socket = createSocket().listen(0, "127.0.0.1", () => {
-      const { port } = socket.address() as AddressInfo;
-      socket.close(() => resolve(port));
-    });
-  });
 }
 
 /** Starts a server program and waits until it answers at `url`; `stop` ends it and its child processes. */

@@ -3,9 +3,8 @@
  * filled, changed, saved, loaded and searched. It is text, because it is written into the projects of the
  * tests. It does not use the library's own helpers, so each runtime computes the data itself.
  */
-import { referenceSearch } from "../reference.ts";
+import { referenceSearch, SIMILARITIES } from "../reference.ts";
 
-const SIMILARITIES = ["cosineSimilarity", "l1", "l2"] as const;
 const DIMENSION = 19;
 
 /** Integer arithmetic: the same numbers in every engine. */

@@ -7,12 +7,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { constants, type FileHandle, open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { UNINTERRUPTIBLE } from "../records/sql/attacks.ts";
 import { TestServer } from "../support/server.ts";
 
-const COUNTING = fileURLToPath(new URL("../support/count-database-threads.mjs", import.meta.url));
+/** A URL: a path with a space would be two words in NODE_OPTIONS. */
+const COUNTING = new URL("../support/count-database-threads.mjs", import.meta.url).href;
 const TABLE = "/db/slow:main/tables/things";
 
 describe("a server whose database is slow", () => {

@@ -5,13 +5,13 @@
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { BaseClient } from "@xata.io/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { freePort } from "../support/ports.ts";
 import { describeWith } from "../support/requirements.ts";
 import { MAIN } from "../support/server.ts";
 import { sendBytes } from "./support/recorded.ts";
@@ -30,14 +30,6 @@ interface Block {
 const BLOCKS: Block[] = [...readFileSync(join(ROOT, "docs/migrating.md"), "utf8").matchAll(/^```(\w+) ?(.*)\n([\s\S]*?)^```$/gm)].map(
   ([, language = "", label = "", text = ""]) => ({ language, label, text }),
 );
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /**
  * A folder as the reader has it: the SDK installed, `lodestone` on the path, the exported files. Only the

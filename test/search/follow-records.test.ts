@@ -11,7 +11,7 @@ import { RecordFeed } from "../../src/records/feed/change-feed.ts";
 import type { BranchRef, ColumnSchema } from "../../src/records/schema.ts";
 import type { FollowedRecords } from "../../src/search/followed-schema.ts";
 import type { SearchStore, SimilarityFunction } from "../../src/search/search-store.ts";
-import { referenceSearch } from "../reference.ts";
+import { referenceSearch, SIMILARITIES } from "../reference.ts";
 import { describeOnBothEngines } from "../support/record-engines.ts";
 import { ENGINES, type EngineFixture } from "./engines.ts";
 
@@ -118,7 +118,7 @@ describeOnBothEngines("The search store", (fixture, kind) => {
     const check = async (ref: BranchRef, filters: readonly unknown[]): Promise<void> => {
       const query = [1, -2, 0.5];
       for (const [i, filter] of filters.entries()) {
-        const similarityFunction = (["cosineSimilarity", "l1", "l2"] as const)[i % 3]!;
+        const similarityFunction = SIMILARITIES[i % SIMILARITIES.length]!;
         const answer = await store.vectorSearch(ref, "items", {
           column: "v",
           queryVector: query,

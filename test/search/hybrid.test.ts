@@ -10,6 +10,7 @@ import { openSearchStore } from "../../src/search/open-search-store.ts";
 import type { SearchStore } from "../../src/search/search-store.ts";
 import { searchTable } from "../../src/search/text/text-answer.ts";
 import type { TextSearchRequest } from "../../src/search/text/text-request.ts";
+import { SIMILARITIES, type Similarity } from "../reference.ts";
 import { LIMIT_MS } from "../support/patience.ts";
 import { runs } from "../support/random-runs.ts";
 import { copyTemplate } from "../support/server-template.ts";
@@ -83,7 +84,7 @@ describe("words and vectors in one search", () => {
     query: string,
     queryVector: number[],
     fusion: Fusion,
-    similarityFunction: "cosineSimilarity" | "l1" | "l2",
+    similarityFunction: Similarity,
     filter: object | undefined,
     factor: number,
   ) {
@@ -129,7 +130,7 @@ describe("words and vectors in one search", () => {
           vectorWeight: fc.constantFrom(0, 0.2, 0.5, 0.9, 1),
           k: fc.constantFrom(1, 60),
         }),
-        fc.constantFrom("cosineSimilarity" as const, "l1" as const, "l2" as const),
+        fc.constantFrom(...SIMILARITIES),
         fc.constantFrom(undefined, { price: { $lt: 3 } }, { price: 99 }),
         fc.constantFrom(0, 0.05),
         fc.integer({ min: 1, max: 40 }),
@@ -226,12 +227,19 @@ describe("words and vectors in one search", () => {
       fc.property(
         fc.array(fc.oneof(fc.constant(0), fc.double({ min: 1e-6, max: 1e3, noNaN: true })), { minLength: 1, maxLength: 50 }),
         fc.nat(20),
-        (scores, zeros) => {
+        fc.constantFrom(
+          () => 1,
+          () => -1,
+          (i: number) => (i % 3) - 1,
+        ),
+        (magnitudes, zeros, signOf) => {
+          // Those of dotProduct may be negative.
+          const scores = magnitudes.map((magnitude, i) => signOf(i) * magnitude);
           const count = scores.length + zeros;
           const { mean, deviation } = spreadOf(Float64Array.from(scores), count, "standardized");
           const exact = scores.reduce((sum, score) => sum + score, 0) / count;
           const variance = (scores.reduce((sum, score) => sum + (score - exact) ** 2, 0) + zeros * exact ** 2) / count;
-          const greatest = Math.max(...scores);
+          const greatest = Math.max(...magnitudes);
           expect(Math.abs(mean - exact)).toBeLessThanOrEqual(1e-6 * greatest);
           expect(Math.abs(deviation ** 2 - variance)).toBeLessThanOrEqual(1e-6 * greatest ** 2);
           expect(spreadOf(Float64Array.from(scores.toReversed()), count, "standardized")).toEqual({ mean, deviation });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { searchQueue } from "../../src/search/search-queue.ts";
+import { SearchQueue } from "../../src/search/search-queue.ts";
 
 /** Work that ends when told to. */
 function controlled() {
@@ -16,7 +16,7 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("the queue of searches", () => {
   test("sends two ahead and the rest in order", async () => {
-    const queue = searchQueue();
+    const queue = new SearchQueue();
     const { started, work, end } = controlled();
     const all = ["a", "b", "c", "d"].map((name) => queue.run("", undefined, work(name)));
     await settled();
@@ -36,8 +36,33 @@ describe("the queue of searches", () => {
     expect(await last).toBe("e");
   });
 
+  test("sends many small searches ahead, and no more once a large one is among them", async () => {
+    const queue = new SearchQueue();
+    const { started, work, end } = controlled();
+    const MIB = 2 ** 20;
+    const small = Array.from({ length: 20 }, (_, i) => `small${i}`);
+    const all = small.map((name) => queue.run("", undefined, work(name), 15 * MIB));
+    all.push(queue.run("", undefined, work("large"), 2 ** 40), queue.run("", undefined, work("last"), MIB));
+    await settled();
+    expect(started).toEqual(small.slice(0, 16));
+    for (const name of small.slice(0, 15)) end(name);
+    await settled();
+    // As soon as there is any room, not when there is enough: it is its turn.
+    expect(started).toEqual([...small, "large", "last"]);
+    const more = queue.run("", undefined, work("larger"), 2 ** 40);
+    const waiting = queue.run("", undefined, work("smallest"), 1);
+    await settled();
+    end("small15");
+    await settled();
+    expect(started.slice(-1)).toEqual(["larger"]);
+    for (const name of [...small.slice(16), "large", "last", "larger"]) end(name);
+    await settled();
+    end("smallest");
+    expect(await Promise.all([...all, more, waiting])).toHaveLength(24);
+  });
+
   test("refuses what is too much, with the time to wait, and accepts more once there is room", async () => {
-    const queue = searchQueue(2);
+    const queue = new SearchQueue(2);
     const { started, work, end } = controlled();
     const all = ["a", "b", "c", "d"].map((name) => queue.run("", undefined, work(name)));
     await expect(queue.run("", undefined, work("e"))).rejects.toMatchObject({
@@ -57,7 +82,7 @@ describe("the queue of searches", () => {
   });
 
   test("lets go of a caller who gave up while waiting, and does not begin its work", async () => {
-    const queue = searchQueue();
+    const queue = new SearchQueue();
     const { started, work, end } = controlled();
     const controller = new AbortController();
     const [a, b] = [queue.run("", undefined, work("a")), queue.run("", undefined, work("b"))];
@@ -76,7 +101,7 @@ describe("the queue of searches", () => {
   });
 
   test("takes turns between callers, and keeps places for them", async () => {
-    const queue = searchQueue(8);
+    const queue = new SearchQueue(8);
     const { started, work, end } = controlled();
     const greedy = Array.from({ length: 8 }, (_, i) => queue.run("greedy", undefined, work(`g${i}`)));
     await expect(queue.run("greedy", undefined, work("g8"))).rejects.toMatchObject({ code: "OVERLOADED" });
@@ -93,14 +118,14 @@ describe("the queue of searches", () => {
   });
 
   test("continues after work that fails", async () => {
-    const queue = searchQueue();
+    const queue = new SearchQueue();
     const failures = Array.from({ length: 5 }, () => queue.run("", undefined, () => Promise.reject(new Error("no"))));
     for (const failure of failures) await expect(failure).rejects.toThrow("no");
     expect(await queue.run("", undefined, async () => 1)).toBe(1);
   });
 
   test("refuses waiting work when it is closed", async () => {
-    const queue = searchQueue();
+    const queue = new SearchQueue();
     const { work, end } = controlled();
     const [a, b, c] = ["a", "b", "c"].map((name) => queue.run("", undefined, work(name)));
     queue.close(new Error("closed"));

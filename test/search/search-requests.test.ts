@@ -1,7 +1,7 @@
 /** What vector searches answer, and what they refuse. */
 import { describe, expect, test } from "vitest";
 import type { SimilarityFunction } from "../../src/search/search-store.ts";
-import { referenceSearch } from "../reference.ts";
+import { referenceSearch, SIMILARITIES } from "../reference.ts";
 import { describeOnEngines } from "./engines.ts";
 import { item, itemsStore, REF } from "./items-store.ts";
 import type { MemoryRecord } from "./memory-records.ts";
@@ -39,7 +39,7 @@ describeOnEngines("a vector search over", (start) => {
       });
     });
     at.records.write(REF, "items", rows);
-    for (const similarityFunction of ["cosineSimilarity", "l1", "l2"] as const) {
+    for (const similarityFunction of SIMILARITIES) {
       for (const [filter, passes] of [
         [undefined, () => true],
         [{ color: "red" }, (r: MemoryRecord) => r.color === "red"],
@@ -121,7 +121,7 @@ describeOnEngines("a vector search over", (start) => {
       [
         "an unknown similarity function",
         { similarityFunction: "dot" as never },
-        'similarityFunction: expected "cosineSimilarity", "l1", "l2", got "dot".',
+        'similarityFunction: expected "cosineSimilarity", "l1", "l2", "dotProduct", got "dot".',
       ],
       ["size 0", { size: 0 }, "size: expected an integer from 1 to 1,000, got 0."],
       ["size 1001", { size: 1001 }, "size: expected an integer from 1 to 1,000, got 1001."],

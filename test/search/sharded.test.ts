@@ -9,7 +9,7 @@ import type { BranchRef } from "../../src/records/schema.ts";
 import { ColumnIndex } from "../../src/search/column-index.ts";
 import { openSearchStore } from "../../src/search/open-search-store.ts";
 import type { SearchStore, SimilarityFunction } from "../../src/search/search-store.ts";
-import { referenceSearch } from "../reference.ts";
+import { referenceSearch, SIMILARITIES } from "../reference.ts";
 import { LIMIT_MS } from "../support/patience.ts";
 import { type MemoryRecord, MemoryRecords } from "./memory-records.ts";
 
@@ -26,7 +26,7 @@ describe("ColumnIndex", () => {
     const kept = new Map<string, number[]>();
     const query = Float32Array.from(vectorOf(3));
     const check = async (): Promise<void> => {
-      for (const similarity of ["cosineSimilarity", "l1", "l2"] as const) {
+      for (const similarity of SIMILARITIES) {
         const [answer] = await index.searchMany([query], { k: 50, similarity });
         expect(answer).toEqual(referenceSearch(kept, query, { k: 50, similarity }));
       }

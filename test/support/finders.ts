@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 export const FINDERS = {
   chromium: () =>
     process.env.CHROMIUM_PATH ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((p) => existsSync(p)),
+  firefox: () => process.env.FIREFOX_PATH ?? ["/usr/bin/firefox-esr", "/usr/bin/firefox"].find((p) => existsSync(p)),
   /** The folder of initdb and postgres, with which tests start a throw-away cluster. */
   postgresql: () => {
     const base = "/usr/lib/postgresql";

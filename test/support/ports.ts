@@ -2,14 +2,29 @@
 import { connect, createServer } from "node:net";
 import { until } from "./patience.ts";
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
+// Below those that systems give to outgoing connections and to `listen(0)` (from 32768 on Linux, 49152 elsewhere): such a
+// port would be free now and somebody's when the server that is to have it has started.
+const FIRST = 12_000;
+const PORTS = 18_000;
+const MOST_TRIES = 100;
+const given = new Set<number>();
+
+/** @returns a port that nobody listens on, and that this process has not given before. */
+export async function freePort(): Promise<number> {
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const port = FIRST + Math.floor(Math.random() * PORTS);
+    if (given.has(port) || !(await isFree(port))) continue;
+    given.add(port);
+    return port;
+  }
+  throw new Error(`${MOST_TRIES} ports were tried, and none is free`);
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
     const probe = createServer();
-    probe.once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
+    probe.once("error", () => resolve(false));
+    probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
   });
 }
 

@@ -3,6 +3,7 @@ import { FINDERS, type Requirement } from "./finders.ts";
 
 const REMEDIES = {
   chromium: "needs Chromium (Debian: apt-get install chromium, or set CHROMIUM_PATH)",
+  firefox: "needs Firefox (Debian: apt-get install firefox-esr, or set FIREFOX_PATH)",
   postgresql: "needs PostgreSQL 15 or later (Debian: apt-get install postgresql)",
   pgbouncer: "needs PgBouncer (Debian: apt-get install pgbouncer)",
   nginx: "needs nginx (Debian: apt-get install nginx-light)",

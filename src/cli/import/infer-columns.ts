@@ -30,20 +30,26 @@ export async function inferColumns(source: Source, except: readonly string[], si
   return [...values].map(([name, present]) => inferColumn(name, present));
 }
 
-function inferColumn(name: string, values: readonly JsonValue[]): ColumnSchema {
+/**
+ * The narrowest type that fits all values.
+ *
+ * @param values  those that are there: without null.
+ * @param options  dateAlone: a day without a time is a datetime, too.
+ */
+export function inferColumn(name: string, values: readonly JsonValue[], { dateAlone = false } = {}): ColumnSchema {
   const vector = vectorDimension(values);
   if (vector !== undefined) return { name, type: "vector", vector: { dimension: vector } };
-  return { name, type: inferType(values) };
+  return { name, type: inferType(values, dateAlone) };
 }
 
-function inferType(values: readonly JsonValue[]): ColumnType {
+function inferType(values: readonly JsonValue[], dateAlone: boolean): ColumnType {
   const all = (test: (value: JsonValue) => boolean) => values.length > 0 && values.every(test);
   if (all((value) => typeof value === "boolean" || value === "true" || value === "false")) return "bool";
   if (all((value) => Number.isSafeInteger(value) || (typeof value === "string" && /^-?(0|[1-9]\d{0,14})$/.test(value)))) return "int";
   if (all((value) => typeof value === "number" || (typeof value === "string" && /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(value)))) {
     return "float";
   }
-  if (all((value) => typeof value === "string" && parseTimestamp(value, { dateAlone: false }) !== undefined)) return "datetime";
+  if (all((value) => typeof value === "string" && parseTimestamp(value, { dateAlone }) !== undefined)) return "datetime";
   if (all((value) => Array.isArray(value) && value.every((element) => typeof element === "string"))) return "multiple";
   if (values.some((value) => typeof value === "object")) return "json";
   return values.some((value) => String(value).length > MAX_STRING_LENGTH) ? "text" : "string";

@@ -1,16 +1,20 @@
 /** What is on this server, a button that loads the demo if there is nothing, and snippets to paste for the current place. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { ApiError, branchPath, call, messageOf, type Place, tablePath } from "../api/client.ts";
+import { ApiError, branchPath, call, type Place, tablePath } from "../api/client.ts";
+import { FileButton } from "../parts/file-button.tsx";
 import { useAnswer, useAttempt } from "../parts/form.tsx";
+import { Icon } from "../parts/icons.tsx";
 import { Fault, Waiting } from "../parts/notice.tsx";
-import { counted, sizeInWords } from "../parts/numbers.ts";
+import { counted } from "../parts/numbers.ts";
 import { Snippets } from "../parts/snippets.tsx";
+import { makeTableOf } from "../state/dropped-file.ts";
 import { useInView } from "../state/in-view.ts";
 import { mayAdminister } from "../state/page-session.ts";
 import { hrefOf, route } from "../state/route.ts";
-import { type ColumnSchema, databases, fetchTables, firstPlace, loadDatabases, type TableSchema } from "../state/server-content.ts";
-import { snippetsFor } from "./what-to-paste.ts";
+import { databases, fetchTables, firstPlace, loadDatabases } from "../state/server-content.ts";
+import { Branch, READ_EVERY_MS, readBranch } from "./branch-summary.tsx";
+import { firstSnippets, snippetsFor } from "./what-to-paste.ts";
 
 interface Readiness {
   readonly status: string;
@@ -18,8 +22,6 @@ interface Readiness {
   readonly rows?: number;
 }
 
-/** The state of the server and of its branches is read so often, while somebody can see it. */
-const READ_EVERY_MS = 5_000;
 /** Each costs two requests, and the others wait until somebody opens them. */
 const MOST_OPEN = 6;
 
@@ -27,11 +29,16 @@ export function HomeView(): JSX.Element {
   const [readiness, setReadiness] = useState<Readiness | undefined>(undefined);
   useInView(READ_EVERY_MS, () => void call<Readiness>("GET", "/readyz").then(setReadiness, () => setReadiness(undefined)));
   const found = databases.value;
-  const open = (found ?? []).flatMap(({ name, branches }) => branches.map((branch) => ({ database: name, branch }))).slice(0, MOST_OPEN);
+  // Of each database the first branch, then the others.
+  const open = (found ?? [])
+    .flatMap(({ name, branches }) => branches.map((branch, at) => ({ at, place: { database: name, branch } })))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ place }) => place)
+    .slice(0, MOST_OPEN);
   const { answer: contents, fault } = useAnswer(() => Promise.all(open.map(readBranch)), [open.map(branchPath).join()]);
   // All at once, so that nothing moves under the hand.
   if (fault !== "") return <Fault>{fault}</Fault>;
-  if (found === undefined || contents === undefined || contents.length !== open.length) return <Waiting what="Reading what is there …" />;
+  if (found === undefined || contents === undefined || contents.length !== open.length) return <Waiting what="Loading …" />;
   const contentOf = new Map(open.map((place, i) => [branchPath(place), contents[i]]));
   const place = route.value.place ?? firstPlace();
   return (
@@ -39,6 +46,14 @@ export function HomeView(): JSX.Element {
       <div class="heading">
         <h1>{found.length === 0 ? "Nothing here yet" : "Databases"}</h1>
         <Health readiness={readiness} />
+        {found.length > 0 && mayAdminister.value && (
+          <p class="actions">
+            <a class="button" href={hrefOf("new", place)}>
+              <Icon name="plus" /> New table
+            </a>
+            <span class="muted small">or drop a file anywhere</span>
+          </p>
+        )}
       </div>
       {found.length === 0 ? (
         <Empty />
@@ -78,18 +93,35 @@ function Empty(): JSX.Element {
       await loadDatabases();
       location.hash = hrefOf("search", DEMO_PLACE);
     });
-  if (!mayAdminister.value) return <p class="muted">There are no databases that this key may see.</p>;
+  if (!mayAdminister.value) return <p class="muted">This key cannot see any database.</p>;
   return (
-    <section class="card empty">
-      <p>
-        The demo is a table of the 148 named colours of CSS, each with its place in CIE L*a*b*, where distance is what the eye sees as
-        difference. It makes for a map that you can check by looking.
-      </p>
-      <button type="button" class="primary" disabled={isBusy} onClick={() => void start()}>
-        {isBusy ? "Loading …" : "Load the demo"}
-      </button>
-      {fault !== "" && <Fault>{fault}</Fault>}
-    </section>
+    <>
+      <div class="beginnings">
+        <section class="card empty drop-zone" aria-label="From a file">
+          <h2>Drop a file here</h2>
+          <p>CSV, JSON Lines, npy or Parquet. It becomes a table that you can search, with a map of its vectors.</p>
+          <div class="actions">
+            <FileButton label="Choose a file" isPrimary onFile={makeTableOf} />
+            <a class="button" href={hrefOf("new")}>
+              New table
+            </a>
+          </div>
+        </section>
+        <section class="card empty" aria-label="Demo">
+          <h2>Or look around first</h2>
+          <p>
+            The demo has the 148 named colours of CSS as points in the CIE L*a*b* colour space, where colours that look alike are near each
+            other. So you can check a search, and the map, just by looking.
+          </p>
+          <button type="button" disabled={isBusy} onClick={() => void start()}>
+            {isBusy ? "Loading …" : "Load the demo"}
+          </button>
+          {fault !== "" && <Fault>{fault}</Fault>}
+        </section>
+      </div>
+      <h2>Or from your code</h2>
+      <Snippets label="What to paste" snippets={firstSnippets()} />
+    </>
   );
 }
 
@@ -107,189 +139,6 @@ function WhatToPaste({ place }: { place: Place }): JSX.Element | null {
     </section>
   );
 }
-
-interface TableStatistics {
-  readonly name: string;
-  readonly sizeBytes: number;
-  readonly estimatedRows: number;
-}
-
-interface BranchStatistics {
-  readonly tables: readonly TableStatistics[];
-  readonly search: { readonly ready: boolean; readonly lagMs: number; readonly vectors: number; readonly memoryBytes: number };
-}
-
-interface BranchContent {
-  readonly tables: readonly TableSchema[];
-  readonly statistics: BranchStatistics | undefined;
-  readonly fault: string;
-}
-
-async function readBranch(place: Place): Promise<BranchContent> {
-  try {
-    const [tables, statistics] = await Promise.all([fetchTables(place), readStatistics(place)]);
-    return { tables, statistics, fault: "" };
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 0) throw error;
-    return { tables: [], statistics: undefined, fault: messageOf(error) };
-  }
-}
-
-const readStatistics = (place: Place): Promise<BranchStatistics> => call("GET", `${branchPath(place)}/statistics`);
-
-/** Larger tables are not counted just to be shown; the database's estimate has to do. So it has for what is beyond the number of tables. */
-const MOST_COUNTED_ROWS = 1_000_000;
-const MOST_COUNTED_TABLES = 50;
-
-/** The numbers of records, by table, in one request. */
-async function countTables(place: Place, { tables = [] }: Partial<BranchStatistics>): Promise<ReadonlyMap<string, number>> {
-  const names = tables.filter(({ estimatedRows }) => estimatedRows <= MOST_COUNTED_ROWS).map(({ name }) => name);
-  const counts = names.slice(0, MOST_COUNTED_TABLES).map((name) => `(SELECT count(*) FROM "${name.replaceAll('"', '""')}")`);
-  if (counts.length === 0) return new Map();
-  const body = { statement: `SELECT ${counts.join(", ")}`, responseType: "array" };
-  const { rows } = await call<{ rows: readonly (readonly unknown[])[] }>("POST", `${branchPath(place)}/sql`, body);
-  return new Map(counts.map((_, i) => [names[i] as string, Number(rows[0]?.[i])]));
-}
-
-/** A branch in the list of databases: how far searches see it, and what its tables hold. @param first  undefined: closed. */
-function Branch({ place, first }: { place: Place; first: BranchContent | undefined }): JSX.Element {
-  const [opened, setOpened] = useState<BranchContent | undefined>(undefined);
-  const content = opened ?? first;
-  const { fault, isBusy, attempt } = useAttempt();
-  if (content !== undefined) return <BranchSummary place={place} content={content} />;
-  return (
-    <div class="branch closed">
-      <h3>
-        <span class="tag">{place.branch}</span>
-      </h3>
-      <button type="button" class="quiet" disabled={isBusy} onClick={() => void attempt(async () => setOpened(await readBranch(place)))}>
-        Show its tables
-      </button>
-      {fault !== "" && <Fault>{fault}</Fault>}
-    </div>
-  );
-}
-
-function BranchSummary({
-  place,
-  content: { tables: found, statistics: first, fault },
-}: {
-  place: Place;
-  content: BranchContent;
-}): JSX.Element {
-  const [statistics, setStatistics] = useState(first);
-  useInView(READ_EVERY_MS, () => void readStatistics(place).then(setStatistics, () => {}), true);
-  const { answer: counts } = useAnswer(() => countTables(place, first ?? {}), [first]);
-  return (
-    <div class="branch">
-      <h3>
-        <span class="tag">{place.branch}</span>
-        {statistics !== undefined && <SearchState search={statistics.search} />}
-      </h3>
-      {fault !== "" && <Fault>{fault}</Fault>}
-      {found.length === 0 && fault === "" && <p class="muted">No tables.</p>}
-      {found.length > 0 && (
-        <div class="table-scroll">
-          <table class="plain">
-            <thead>
-              <tr>
-                <th scope="col">Table</th>
-                <th scope="col" class="number">
-                  Rows
-                </th>
-                <th scope="col" class="number">
-                  Columns
-                </th>
-                <th scope="col">Vectors</th>
-                <th scope="col" class="number">
-                  In memory
-                </th>
-                <th scope="col" class="number">
-                  On disk
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {found.map((table) => (
-                <TableRow
-                  key={table.name}
-                  place={place}
-                  table={table}
-                  statistics={statistics?.tables.find(({ name }) => name === table.name)}
-                  count={counts?.get(table.name)}
-                />
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-    </div>
-  );
-}
-
-function SearchState({ search: { ready, lagMs, vectors, memoryBytes } }: Pick<BranchStatistics, "search">): JSX.Element {
-  const lag = !ready ? "being read for searches" : lagMs === 0 ? "no lag" : `searches are ${(lagMs / 1000).toFixed(2)} s behind`;
-  const held = vectors === 0 ? "" : `${counted(vectors, "vector")} in ${sizeInWords(memoryBytes)} of memory · `;
-  return (
-    <span class="search-state">
-      {held}
-      {lag}
-    </span>
-  );
-}
-
-interface TableRowProps {
-  place: Place;
-  table: TableSchema;
-  statistics: TableStatistics | undefined;
-  /** undefined until it is counted, or if it is not. */
-  count: number | undefined;
-}
-
-function TableRow({ place, table, statistics, count }: TableRowProps): JSX.Element {
-  const rows = count ?? statistics?.estimatedRows;
-  const vectors = table.columns.filter(({ type }) => type === "vector");
-  const target = vectors.length === 0 ? "table" : "search";
-  return (
-    <tr>
-      <th scope="row">
-        <a href={hrefOf(target, place, table.name)}>{table.name}</a>
-      </th>
-      <td class="number" title={count === undefined ? "Approximate: the database's estimate." : undefined}>
-        {count === undefined ? "≈ " : ""}
-        {rows?.toLocaleString("en") ?? "…"}
-      </td>
-      <td class="number">{table.columns.length}</td>
-      <td>
-        {vectors.length === 0 ? (
-          <span class="muted">none</span>
-        ) : (
-          vectors.map(({ name, vector }) => (
-            <span key={name} class="tag">
-              {name} · {vector?.dimension}
-            </span>
-          ))
-        )}
-      </td>
-      <td class="number" title="Memory for the vectors if every record has one: five bytes for each number.">
-        {vectors.length === 0 || rows === undefined || rows === 0 ? (
-          <span class="muted">–</span>
-        ) : (
-          `≤ ${sizeInWords(vectorBytes(rows, vectors))}`
-        )}
-      </td>
-      <td class="number" title="Including indexes, and space left by deleted records that is not yet reused.">
-        {statistics === undefined ? "…" : sizeInWords(statistics.sizeBytes)}
-      </td>
-    </tr>
-  );
-}
-
-/** As docs/limits.md has it. */
-const BYTES_PER_NUMBER = 5;
-
-const vectorBytes = (rows: number, columns: readonly ColumnSchema[]): number =>
-  columns.reduce((sum, { vector }) => sum + rows * (vector?.dimension ?? 0) * BYTES_PER_NUMBER, 0);
 
 const DEMO_PLACE: Place = { database: "demo", branch: "main" };
 

@@ -23,6 +23,41 @@ export function snippetsFor(place: Place, table: TableSchema): readonly Snippet[
   ];
 }
 
+/** How an empty server gets its first table and record. */
+export function firstSnippets(): readonly Snippet[] {
+  const url = `${apiBase()}/db/data:main`;
+  const columns = `{"columns": [{"name": "title", "type": "string"}, {"name": "embedding", "type": "vector", "vector": {"dimension": 3}}]}`;
+  const record = `{"title": "first", "embedding": [1, 2, 3]}`;
+  const asksForKey = access.value?.keyName !== null;
+  const key = asksForKey ? `  -H "Authorization: Bearer $LODESTONE_API_KEY" ` : "  ";
+  const put = (path: string, data: string): string =>
+    `curl -s -X PUT '${url}${path}' \\\n${key}-H 'Content-Type: application/json' \\\n  -d '${data}'`;
+  return [
+    { name: "curl", code: [put("", "{}"), put("/tables/items", columns), put("/tables/items/data/one", record)].join("\n") },
+    {
+      name: "Python",
+      code: `import json, ${asksForKey ? "os, " : ""}urllib.request
+
+def put(path, value):
+    request = urllib.request.Request(
+        "${url}" + path,
+        data=json.dumps(value).encode(),
+        headers={"Content-Type": "application/json"${asksForKey ? ', "Authorization": "Bearer " + os.environ["LODESTONE_API_KEY"]' : ""}},
+        method="PUT",
+    )
+    return urllib.request.urlopen(request).read().decode()
+
+put("", {})
+put("/tables/items", ${columns})
+print(put("/tables/items/data/one", ${record}))`,
+    },
+    {
+      name: "Command line",
+      code: `lodestone import items.csv data:main/items --create --url ${apiBase()}`,
+    },
+  ];
+}
+
 interface Search {
   readonly place: Place;
   readonly table: string;

@@ -1,7 +1,9 @@
 /** What the page and the worker of the map tell each other. */
 import type { Similarity } from "lodestone";
 import type { PointColors } from "./point-colors.ts";
+import type { PointSizes } from "./point-sizes.ts";
 
+/** Reads the first records by their ids, or those after the ones that are there. */
 export interface LoadRequest {
   readonly kind: "load";
   /** `http://…/db/a:b/tables/t`. */
@@ -13,8 +15,15 @@ export interface LoadRequest {
   /** A column whose values colour the points. */
   readonly colorColumn: string | undefined;
   readonly filter: unknown;
-  /** Maximum number of rows; undefined: all. */
-  readonly limit: number | undefined;
+  /** Maximum number of rows, with those that are there. */
+  readonly limit: number;
+  /** What the index may take. */
+  readonly memoryBytes: number;
+}
+
+/** Ends the load that is under way: what has come is shown. */
+interface StopRequest {
+  readonly kind: "stop";
 }
 
 /** Where a query comes from: a record, a place in the plane, or numbers. */
@@ -38,21 +47,35 @@ interface LookUpRequest {
   readonly ids: readonly string[];
 }
 
+/** The records of the map. */
+export type MapSource = Pick<LoadRequest, "tableUrl" | "key" | "column" | "filter">;
+
 /** Colours the points by another column, without reading their vectors again. */
-export interface ColorRequest extends Pick<LoadRequest, "tableUrl" | "key" | "column" | "colorColumn" | "filter"> {
+export interface ColorRequest extends MapSource {
   readonly kind: "color";
   readonly ticket: number;
+  readonly colorColumn: string | undefined;
 }
 
-/** Asks for ids that contain a text. */
-export interface SuggestRequest {
-  readonly kind: "suggest";
+/** Sizes the points by a column of numbers. */
+export interface SizeRequest extends MapSource {
+  readonly kind: "size";
   readonly ticket: number;
-  readonly typed: string;
-  readonly size: number;
+  readonly sizeColumn: string;
 }
 
-export type MapRequest = LoadRequest | ColorRequest | NearestRequest | LookUpRequest | SuggestRequest;
+/** Asks for other places of the points; a later request takes the place of one that is under way. */
+export interface LayoutRequest {
+  readonly kind: "lay out";
+  readonly ticket: number;
+  readonly layout: Layout;
+  readonly similarity: Similarity;
+}
+
+/** The principal plane; or neighbours beside each other. */
+export type Layout = "plane" | "neighbors";
+
+export type MapRequest = LoadRequest | StopRequest | ColorRequest | SizeRequest | NearestRequest | LookUpRequest | LayoutRequest;
 
 export interface Neighbor {
   readonly id: string;
@@ -72,10 +95,23 @@ export interface Plane extends PointColors {
   readonly ids: PackedIds;
   /** x0, y0, x1, y1, … */
   readonly points: Float32Array<ArrayBuffer>;
+  /** undefined: all are of one size. */
+  readonly sizes: PointSizes | undefined;
   /** Share of the spread that lies in the plane, 0 to 1. */
   readonly share: number;
-  /** The limit left out some rows. */
+  /** Some rows were left out. */
   readonly isPartial: boolean;
+}
+
+export interface PlaneReply {
+  readonly kind: "plane";
+  readonly plane: Plane;
+  /** The column that colours them; one that was chosen during the load may not colour all, and then none does. */
+  readonly colorColumn: string | undefined;
+  /** The browser gives the page no more memory. */
+  readonly isFull: boolean;
+  /** Why the rest did not come. */
+  readonly fault: string | undefined;
 }
 
 export interface NearestReply {
@@ -91,11 +127,14 @@ export interface NearestReply {
 
 export type MapReply =
   | { readonly kind: "progress"; readonly rows: number }
-  | { readonly kind: "plane"; readonly plane: Plane }
+  | PlaneReply
   | NearestReply
   | { readonly kind: "found"; readonly ticket: number; readonly records: readonly (FoundRecord | undefined)[] }
   | ({ readonly kind: "colored"; readonly ticket: number } & PointColors)
-  | { readonly kind: "suggested"; readonly ticket: number; readonly ids: readonly string[] }
+  | { readonly kind: "sized"; readonly ticket: number; readonly sizes: PointSizes }
+  /** Without points it was stopped. */
+  | { readonly kind: "laid out"; readonly ticket: number; readonly points: Float32Array<ArrayBuffer> | undefined }
+  | { readonly kind: "laying out"; readonly share: number }
   /** Without a ticket it belongs to the load. */
   | { readonly kind: "fault"; readonly ticket: number | undefined; readonly message: string };
 
@@ -121,8 +160,10 @@ export function packIds(ids: readonly string[]): PackedIds {
   return { bytes, ends };
 }
 
+const decoder = new TextDecoder();
+
 export function idAt({ bytes, ends }: PackedIds, row: number): string {
-  return new TextDecoder().decode(bytes.subarray(row === 0 ? 0 : ends[row - 1], ends[row]));
+  return decoder.decode(bytes.subarray(row === 0 ? 0 : ends[row - 1], ends[row]));
 }
 
 function utf8Length(text: string): number {

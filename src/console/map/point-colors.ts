@@ -5,8 +5,12 @@
 
 export interface LegendEntry {
   readonly value: string;
-  /** `#rrggbb`. */
+  /** `#rrggbb`, which only its points have. */
   readonly color: string;
+  /** Of points. */
+  readonly count: number;
+  /** Whether it stands for what has no colour of its own. */
+  readonly isRest: boolean;
 }
 
 export interface PointColors {
@@ -38,13 +42,15 @@ export function pointColors(values: readonly (string | null)[]): PointColors {
   const counts = new Map<string, number>();
   for (const value of given) counts.set(value, (counts.get(value) ?? 0) + 1);
   const frequent = [...counts].toSorted((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, PALETTE.length);
-  const legend = frequent.map(([value], i) => ({ value, color: PALETTE[i] as string }));
+  const legend = frequent.map(([value, count], i) => ({ value, color: PALETTE[i] as string, count, isRest: false }));
   const colorOf = new Map(legend.map(({ value, color }) => [value, numberOf(color)]));
-  if (counts.size > frequent.length) legend.push({ value: "others", color: OTHERS });
+  const others = values.length - legend.reduce((sum, { count }) => sum + count, 0);
+  if (others > 0) legend.push({ value: counts.size > frequent.length ? "others" : "none", color: OTHERS, count: others, isRest: true });
   return { colors: Uint32Array.from(values, (value) => colorOf.get(value ?? "") ?? numberOf(OTHERS)), legend };
 }
 
-const numberOf = (hex: string): number => Number.parseInt(hex.slice(1), 16);
+/** 0xRRGGBB of `#rrggbb`. */
+export const numberOf = (hex: string): number => Number.parseInt(hex.slice(1), 16);
 
 /** `#rrggbb`. */
 export const hexOf = (color: number): string => `#${color.toString(16).padStart(6, "0")}`;

@@ -6,8 +6,20 @@ import type { Similarity } from "lodestone";
 import { PendingCalls } from "../../threads/worker-calls.ts";
 import { type Place, tablePath } from "../api/client.ts";
 import { countOf } from "../state/server-content.ts";
-import type { ColorRequest, FoundRecord, LoadRequest, MapReply, MapRequest, NearestReply, Plane, QuerySource } from "./messages.ts";
+import type {
+  ColorRequest,
+  FoundRecord,
+  Layout,
+  LoadRequest,
+  MapReply,
+  MapRequest,
+  NearestReply,
+  PlaneReply,
+  QuerySource,
+  SizeRequest,
+} from "./messages.ts";
 import type { PointColors } from "./point-colors.ts";
+import type { PointSizes } from "./point-sizes.ts";
 import { withVector } from "./vector-stream.ts";
 
 export interface Nearest extends Omit<NearestReply, "kind" | "ticket"> {
@@ -31,8 +43,9 @@ export class VectorMap {
   #isAsked = false;
   #waiting: NearestQuestion | undefined;
   #onProgress: (rows: number) => void = () => {};
-  #onPlane: (plane: Plane) => void = () => {};
+  #onPlane: (reply: PlaneReply) => void = () => {};
   #onFault: (message: string) => void = () => {};
+  #onShare: (share: number) => void = () => {};
 
   constructor() {
     this.#worker.addEventListener("message", ({ data }: MessageEvent<MapReply>) => this.#take(data));
@@ -42,13 +55,22 @@ export class VectorMap {
     });
   }
 
-  load(request: Omit<LoadRequest, "kind">, onProgress: (rows: number) => void): Promise<Plane> {
+  /**
+   * Reads on from where the load before it ended. Searches and colours meanwhile are those of what was there.
+   * @throws why nothing came.
+   */
+  load(request: Omit<LoadRequest, "kind">, onProgress: (rows: number) => void): Promise<PlaneReply> {
     this.#onProgress = onProgress;
     return new Promise((resolve, reject) => {
       this.#onPlane = resolve;
       this.#onFault = (message) => reject(new Error(message));
       this.#send({ kind: "load", ...request });
     });
+  }
+
+  /** What has come of the load is its answer. */
+  stop(): void {
+    this.#send({ kind: "stop" });
   }
 
   /** Questions that come while one is in progress wait, and only the last of them is sent. */
@@ -63,17 +85,34 @@ export class VectorMap {
     return reply?.records ?? ids.map(() => undefined);
   }
 
-  /** @returns ids that contain the text, in order. */
-  async suggest(typed: string, size: number): Promise<readonly string[]> {
-    const reply = await this.#call<ReplyOf<"suggested">>((ticket) => ({ kind: "suggest", ticket, typed, size }));
-    return reply?.ids ?? [];
-  }
-
   /** @throws the server's words. */
   color(request: Omit<ColorRequest, "kind" | "ticket">): Promise<PointColors> {
     const { number, answer } = this.#calls.begin<ReplyOf<"colored">>();
     this.#send({ kind: "color", ticket: number, ...request });
     return answer;
+  }
+
+  /** @throws the server's words. */
+  async size(request: Omit<SizeRequest, "kind" | "ticket">): Promise<PointSizes> {
+    const { number, answer } = this.#calls.begin<ReplyOf<"sized">>();
+    this.#send({ kind: "size", ticket: number, ...request });
+    return (await answer).sizes;
+  }
+
+  /**
+   * Takes the place of a layout that is under way, which then has no points.
+   * @returns x0, y0, x1, y1, …
+   * @throws that there are too few records, or too many.
+   */
+  async layOut(
+    layout: Layout,
+    similarity: Similarity,
+    onProgress: (share: number) => void = () => {},
+  ): Promise<Float32Array<ArrayBuffer> | undefined> {
+    this.#onShare = onProgress;
+    const { number, answer } = this.#calls.begin<ReplyOf<"laid out">>();
+    this.#send({ kind: "lay out", ticket: number, layout, similarity });
+    return (await answer).points;
   }
 
   close(): void {
@@ -108,11 +147,15 @@ export class VectorMap {
         this.#onProgress(reply.rows);
         return;
       case "plane":
-        this.#onPlane(reply.plane);
+        this.#onPlane(reply);
+        return;
+      case "laying out":
+        this.#onShare(reply.share);
         return;
       case "found":
+      case "laid out":
       case "colored":
-      case "suggested":
+      case "sized":
       case "nearest":
         this.#calls.resolve(reply.ticket, reply);
         return;

@@ -3,7 +3,7 @@
  * colour them (`POST …/vectors`).
  */
 import { MAX_PAGE_SIZE } from "../../records/request-limits.ts";
-import type { ColorRequest, LoadRequest } from "./messages.ts";
+import type { LoadRequest, MapSource } from "./messages.ts";
 
 export interface VectorBlock {
   readonly ids: readonly string[];
@@ -25,20 +25,28 @@ interface LastHead {
 
 const PREFIX_BYTES = 8;
 
+interface VectorsRequest extends Omit<LoadRequest, "kind" | "limit" | "memoryBytes"> {
+  /** Maximum number of rows; undefined: all. */
+  readonly limit: number | undefined;
+}
+
 /**
  * @yields blocks in the order of the ids.
  * @returns true when the limit left something out.
  * @throws the server's words, or that the stream was cut off.
  */
-export async function* vectorBlocks(request: LoadRequest): AsyncGenerator<VectorBlock, boolean> {
+export async function* vectorBlocks(request: VectorsRequest, signal: AbortSignal): AsyncGenerator<VectorBlock, boolean> {
   const { column, colorColumn, filter, limit } = request;
   const body = { column, filter, limit: limit === undefined ? undefined : Math.max(1, limit), values: colorColumn };
-  const bytes = new ByteReader((await post(request, "vectors", body)).body as ReadableStream<Uint8Array>);
+  const bytes = new ByteReader((await post(request, "vectors", body, signal)).body as ReadableStream<Uint8Array>);
   try {
     for (;;) {
       const [rows, headBytes] = new Uint32Array(await bytes.take(PREFIX_BYTES)) as unknown as [number, number];
       const head: unknown = JSON.parse(new TextDecoder().decode(await bytes.take(headBytes)));
-      if (rows === 0) return (head as LastHead).more;
+      if (rows === 0) {
+        await bytes.end();
+        return (head as LastHead).more;
+      }
       const { ids, values } = head as RowsHead;
       yield { ids, values, matrix: new Float32Array(await bytes.take(4 * rows * request.dimension)) };
     }
@@ -53,16 +61,15 @@ interface QueryAnswer {
   readonly meta: { readonly page: { readonly cursor: string; readonly more: boolean } };
 }
 
-/** @yields the ids of the records that have a vector, and what they have in the column that colours them, as text. */
-export async function* columnValues(request: Omit<ColorRequest, "kind" | "ticket">): AsyncGenerator<readonly [string, string | null]> {
-  const { column, colorColumn, filter } = request;
-  if (colorColumn === undefined) return;
+/** @yields the ids of the records that have a vector, and what they have in another column, as text. */
+export async function* columnValues(request: MapSource, name: string): AsyncGenerator<readonly [string, string | null]> {
+  const { column, filter } = request;
   const size = MAX_PAGE_SIZE;
-  let question: object = { columns: [colorColumn], filter: withVector(column, filter), page: { size } };
+  let question: object = { columns: [name], filter: withVector(column, filter), page: { size } };
   for (;;) {
     const { records, meta } = (await (await post(request, "query", question)).json()) as QueryAnswer;
     for (const record of records) {
-      const value = record[colorColumn];
+      const value = record[name];
       yield [record.id as string, value === undefined || value === null ? null : String(value)];
     }
     if (!meta.page.more) return;
@@ -71,16 +78,21 @@ export async function* columnValues(request: Omit<ColorRequest, "kind" | "ticket
 }
 
 /** A filter that also requires a vector in the column. */
-export const withVector = (column: string, filter: unknown): unknown =>
-  filter === undefined ? { $exists: column } : { $all: [{ $exists: column }, filter] };
+export const withVector = (column: string, filter: unknown): unknown => both({ $exists: column }, filter);
 
-async function post({ tableUrl, key }: Pick<LoadRequest, "tableUrl" | "key">, endpoint: string, body: object): Promise<Response> {
+/** A filter that also requires a later id. */
+export const laterThan = (id: string, filter: unknown): unknown => both({ id: { $gt: id } }, filter);
+
+const both = (first: object, filter: unknown): unknown => (filter === undefined ? first : { $all: [first, filter] });
+
+async function post({ tableUrl, key }: MapSource, endpoint: string, body: object, signal: AbortSignal | null = null): Promise<Response> {
   const response = await fetch(`${tableUrl}/${endpoint}`, {
     method: "POST",
     headers: { "content-type": "application/json", ...(key === "" ? {} : { authorization: `Bearer ${key}` }) },
     body: JSON.stringify(body),
     credentials: "omit",
     cache: "no-store",
+    signal,
   });
   if (response.ok) return response;
   const { message } = (await response.json().catch(() => ({}))) as { message?: string };
@@ -94,6 +106,11 @@ class ByteReader {
 
   constructor(stream: ReadableStream<Uint8Array>) {
     this.#reader = stream.getReader();
+  }
+
+  /** Seen to its end, the connection serves the next request. */
+  async end(): Promise<void> {
+    while (!(await this.#reader.read()).done);
   }
 
   cancel(): Promise<void> {

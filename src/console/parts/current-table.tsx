@@ -16,11 +16,11 @@ export function CurrentTable({ view }: { view: (place: Place, table: TableSchema
 
 /** Without a branch, or before its tables are known. */
 export function NoPlace(): JSX.Element {
-  if (route.value.place !== undefined || databases.value?.length !== 0) return <Waiting what="Reading the schema …" />;
+  if (route.value.place !== undefined || databases.value?.length !== 0) return <Waiting what="Loading the schema …" />;
   return (
     <Notice>
-      There is no database yet. <a href={hrefOf("home")}>Home</a> has a demo to load, and under <a href={hrefOf("schema")}>Schema</a> you
-      make your own.
+      There is no database yet. Load the demo on <a href={hrefOf("home")}>Home</a>, or create one under{" "}
+      <a href={hrefOf("schema")}>Schema</a>.
     </Notice>
   );
 }
@@ -33,7 +33,7 @@ export function NoTable({ place, name }: { place: Place; name: string | undefine
   if (found.length === 0) {
     return (
       <Notice>
-        {branch} has no tables yet. <a href={hrefOf("schema", place)}>Make one under Schema</a>.
+        {branch} has no tables yet. <a href={hrefOf("schema", place)}>Create one under Schema</a>.
       </Notice>
     );
   }

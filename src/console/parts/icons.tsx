@@ -17,6 +17,7 @@ const PATHS = {
   copy: "M9 9h10v11H9zM5 15V4h10",
   check: "m5 12.500 4.500 4.500L19 7.500",
   close: "m6 6 12 12M18 6 6 18",
+  card: "M4 5h16v14H4zm4 5h8m-8 4h5",
   plus: "M12 5v14M5 12h14",
   trash: "M5 7h14M10 7V4h4v3m-7 0 1 13h8l1-13",
   undo: "M8 5 4 9l4 4M4 9h10a5.500 5.500 0 0 1 0 11h-3",

@@ -3,11 +3,11 @@ const KB = 1_000;
 const MB = 1_000 * KB;
 const GB = 1_000 * MB;
 
-/** "3 kB", "1.5 MB", "192 MB", "2.3 GB". */
+/** "0", "3 kB", "1.5 MB", "192 MB", "2.3 GB". */
 export function sizeInWords(bytes: number): string {
   if (bytes >= GB) return `${(bytes / GB).toFixed(1)} GB`;
   if (bytes >= MB) return `${(bytes / MB).toFixed(bytes < 10 * MB ? 1 : 0)} MB`;
-  return `${Math.ceil(bytes / KB)} kB`;
+  return bytes === 0 ? "0" : `${Math.ceil(bytes / KB)} kB`;
 }
 
 /** "25 Nov 2026". */
@@ -16,6 +16,15 @@ export const dayInWords = (time: string): string => new Intl.DateTimeFormat("en-
 /** "25 Nov 2026, 10:58". */
 export const timeInWords = (time: string): string =>
   new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" }).format(new Date(time));
+
+/** A value of a record, in UTC as everywhere: "25 Nov 2026", or "25 Nov 2026, 10:58 UTC" if it is not midnight. */
+export function valueInWords(time: string): string {
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) return time;
+  const isDay = date.getTime() % 86_400_000 === 0;
+  const format = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", ...(isDay ? {} : { timeStyle: "short" }), timeZone: "UTC" });
+  return isDay ? format.format(date) : `${format.format(date)} UTC`;
+}
 
 /** "1 table", "3 tables". */
 export const counted = (many: number, one: string): string => `${many.toLocaleString("en")} ${one}${many === 1 ? "" : "s"}`;

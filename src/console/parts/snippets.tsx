@@ -2,24 +2,16 @@
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { Icon } from "./icons.tsx";
+import { CopyButton } from "./copy-button.tsx";
 
 export interface Snippet {
   readonly name: string;
   readonly code: string;
 }
 
-const COPIED_MS = 1_500;
-
 export function Snippets({ label, snippets }: { label: string; snippets: readonly Snippet[] }): JSX.Element {
   const [shown, show] = useState(0);
-  const [isCopied, setCopied] = useState(false);
   const code = snippets[shown]?.code ?? "";
-  async function copy(): Promise<void> {
-    await navigator.clipboard.writeText(code);
-    setCopied(true);
-    setTimeout(() => setCopied(false), COPIED_MS);
-  }
   return (
     <section class="snippets" aria-label={label}>
       <div class="snippets-head">
@@ -30,10 +22,7 @@ export function Snippets({ label, snippets }: { label: string; snippets: readonl
             </button>
           ))}
         </div>
-        <button type="button" class="quiet" onClick={() => void copy().catch(() => undefined)}>
-          <Icon name={isCopied ? "check" : "copy"} />
-          {isCopied ? "Copied" : "Copy"}
-        </button>
+        <CopyButton label="Copy" text={() => code} />
       </div>
       <pre role="region" tabIndex={0} aria-label={`${label}: ${snippets[shown]?.name ?? ""}`}>
         <code>{code}</code>

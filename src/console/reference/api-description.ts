@@ -74,10 +74,13 @@ export function typeInWords(schema: JsonSchema): string {
   if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(" or ");
   const choices = schema.anyOf ?? schema.oneOf;
   if (choices !== undefined) return choices.map(typeInWords).join(" or ");
-  if (schema.type === "array") return schema.items === undefined ? "list" : `list of ${typeInWords(schema.items)}`;
+  if (schema.type === "array") return schema.items === undefined ? "list" : `list of ${many(typeInWords(schema.items))}`;
   if (schema.type === undefined) return "anything";
   return typeof schema.type === "string" ? schema.type : schema.type.join(" or ");
 }
+
+/** "strings", "lists of numbers". */
+const many = (types: string): string => types.replace(/\b(string|number|integer|boolean|object|list)\b/g, "$1s");
 
 /** The bounds of a schema's values, in words. */
 export function boundsInWords({ minimum, maximum, minItems, maxItems, pattern, format }: JsonSchema): string {

@@ -11,7 +11,7 @@ import { Fault } from "../parts/notice.tsx";
 import { Snippets } from "../parts/snippets.tsx";
 import { useKept } from "../state/kept.ts";
 import { access } from "../state/page-session.ts";
-import { route } from "../state/route.ts";
+import { hrefOf, route } from "../state/route.ts";
 import {
   type ApiDescription,
   bodySchema,
@@ -35,9 +35,11 @@ const MOST_SHOWN = 100_000;
 
 export function OperationPanel({ operation, api }: { operation: Operation; api: ApiDescription }): JSX.Element {
   const { parameters = [], responses } = operation;
+  const { place, table } = route.value;
   const schema = bodySchema(operation);
-  const [values, setValues] = useKept<Readonly<Record<string, string>>>(`path ${location.hash} ${operation.operationId}`, () =>
-    startOf(parameters),
+  const [values, setValues] = useKept<Readonly<Record<string, string>>>(
+    `path ${hrefOf("reference", place, table)} ${operation.operationId}`,
+    () => startOf(parameters),
   );
   const [body, setBody] = useKept(`body ${operation.operationId}`, () =>
     schema === undefined ? "" : JSON.stringify(exampleOf(schema, api), null, 2),
@@ -85,7 +87,7 @@ export function OperationPanel({ operation, api }: { operation: Operation; api: 
           </div>
         )}
         {schema !== undefined && (
-          <Field label="Body" fault={bodyFault} hint={operation.requestBody?.required === true ? undefined : "Can be left empty."}>
+          <Field label="Body" fault={bodyFault} hint={operation.requestBody?.required === true ? undefined : "Optional."}>
             {(ids) => (
               <textarea
                 {...ids}
@@ -99,7 +101,7 @@ export function OperationPanel({ operation, api }: { operation: Operation; api: 
         )}
         <div class="actions">
           <button type="submit" class={operation.method === "DELETE" ? "danger" : "primary"} disabled={isBusy || !mayCall}>
-            <Icon name="play" /> {isBusy ? "Waiting …" : `Send ${operation.method}`}
+            <Icon name="play" /> {isBusy ? "Waiting …" : "Send"}
           </button>
           {!mayCall && <span class="muted small">It needs a key with the scope {operation["x-access"]}.</span>}
         </div>
@@ -108,13 +110,13 @@ export function OperationPanel({ operation, api }: { operation: Operation; api: 
       {answered !== undefined && <AnswerText answered={answered} />}
       <Snippets label={`Request of ${operation.operationId}`} snippets={snippets} />
       {schema !== undefined && (
-        <section aria-label="What the body takes">
+        <section aria-label="Fields of the body">
           <h3>Body</h3>
           <SchemaOutline schema={schema} api={api} />
         </section>
       )}
-      <section aria-label="What it answers">
-        <h3>Answers</h3>
+      <section aria-label="Responses">
+        <h3>Responses</h3>
         <ul class="responses">
           {Object.entries(responses).map(([status, { description, content }]) => {
             const answer = content?.["application/json"]?.schema;
@@ -221,7 +223,7 @@ function Member({ name, member, isRequired, api, within }: MemberProps): JSX.Ele
       {member.description !== undefined && <p class="muted small">{withCode(member.description)}</p>}
       {isOpenable && (
         <details>
-          <summary class="small">{inner.$ref === undefined ? "Its members" : nameOfReference(inner.$ref)}</summary>
+          <summary class="small">{inner.$ref === undefined ? "Fields" : nameOfReference(inner.$ref)}</summary>
           <SchemaOutline schema={inner} api={api} within={within} />
         </details>
       )}

@@ -4,12 +4,13 @@
  * several times the size of the whole console.
  */
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { call, messageOf } from "../api/client.ts";
 import { TextField } from "../parts/form.tsx";
 import { Fault, Waiting } from "../parts/notice.tsx";
 import { counted } from "../parts/numbers.ts";
 import { connection } from "../state/page-session.ts";
+import { route, tell } from "../state/route.ts";
 import { type ApiDescription, nameOfReference, type Operation, operationsOf } from "./api-description.ts";
 import { OperationPanel, SchemaOutline } from "./operation-panel.tsx";
 
@@ -24,7 +25,7 @@ export function ReferenceView(): JSX.Element {
     call<ApiDescription>("GET", "/openapi.json").then(setApi, (error: unknown) => setFault(messageOf(error)));
   }, [isUp]);
   if (fault !== "") return <Fault>{fault}</Fault>;
-  if (api === undefined) return <Waiting what="Reading the description …" />;
+  if (api === undefined) return <Waiting what="Loading …" />;
   const found = operationsOf(api).filter((operation) => isAbout(operation, wanted));
   const tags = api.tags.map(({ name }) => name).filter((tag) => found.some(({ tags: own }) => own.includes(tag)));
   return (
@@ -67,10 +68,23 @@ function isAbout({ method, path, operationId, summary }: Operation, wanted: stri
 }
 
 function OperationLine({ operation, api }: { operation: Operation; api: ApiDescription }): JSX.Element {
+  const { method, path, summary, operationId } = operation;
+  const line = useRef<HTMLDetailsElement>(null);
   const [wasOpened, setOpened] = useState(false);
-  const { method, path, summary } = operation;
+  const isTold = route.value.params.endpoint === operationId;
+  useEffect(() => {
+    if (!isTold || line.current?.open !== false) return;
+    line.current.open = true;
+    line.current.scrollIntoView({ block: "start" });
+  }, [isTold]);
+  function toggle(isOpen: boolean): void {
+    if (isOpen) setOpened(true);
+    // The address has the one that was opened last.
+    if (isOpen && !isTold) tell({ endpoint: operationId }, true);
+    else if (!isOpen && isTold) tell({ endpoint: undefined }, true);
+  }
   return (
-    <details class="operation" onToggle={(event) => event.currentTarget.open && setOpened(true)}>
+    <details ref={line} class="operation" onToggle={(event) => toggle(event.currentTarget.open)}>
       <summary>
         <span class={`method ${method.toLowerCase()}`}>{method}</span>
         <code class="operation-path">{path}</code>

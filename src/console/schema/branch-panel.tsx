@@ -6,6 +6,7 @@ import type { Confirmation } from "../parts/confirm-dialog.tsx";
 import { ActionForm, Select, submitting, TextField, useAttempt } from "../parts/form.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault } from "../parts/notice.tsx";
+import { useKept } from "../state/kept.ts";
 import { mayAdminister } from "../state/page-session.ts";
 import { go, hrefOf } from "../state/route.ts";
 import { databases, firstPlace, loadDatabases } from "../state/server-content.ts";
@@ -19,16 +20,16 @@ interface BranchPanelProps {
 
 export function BranchPanel({ place, ask, propose }: BranchPanelProps): JSX.Element {
   const branches = databases.value?.find(({ name }) => name === place.database)?.branches ?? [];
-  const [isMaking, setMaking] = useState(false);
+  const [isMaking, setMaking] = useKept(`making a branch ${place.database}`, () => false);
   const { fault, attempt } = useAttempt();
 
   const remove = (branch: string): Promise<void> =>
     attempt(async () => {
       const content = await contentOf({ ...place, branch });
-      const last = branches.length === 1 ? ` The database ${place.database} is deleted too, because it has no other branch.` : "";
+      const last = branches.length === 1 ? ` The database ${place.database} will be deleted too, because it has no other branch.` : "";
       ask({
         title: `Delete the branch ${branch}`,
-        consequences: [`Deletes the branch ${branch} of ${place.database}, which has ${content}. This cannot be undone.${last}`],
+        consequences: [`The branch ${branch} of ${place.database} will be deleted. It has ${content}. This cannot be undone.${last}`],
         isDestructive: true,
         verb: "Delete branch",
         async run() {
@@ -88,21 +89,25 @@ interface BranchFormProps {
 
 /** Creates a branch, possibly of a new database. */
 export function BranchForm({ place, branches, ask, onClose }: BranchFormProps): JSX.Element {
-  const [database, setDatabase] = useState(place?.database ?? "");
-  const [branch, setBranch] = useState(place === undefined ? "main" : "");
-  const [from, setFrom] = useState("");
+  // The next new branch is another one.
+  const [draft, setDraft] = useKept(`new branch ${place?.database ?? ""} ${branches.length}`, () => ({
+    database: place?.database ?? "",
+    branch: place === undefined ? "main" : "",
+    from: "",
+  }));
+  const { database, branch, from } = draft;
   const { fault, attempt } = useAttempt();
   const copied = database === place?.database ? from : "";
 
   const create = (): Promise<void> =>
     attempt(async () => {
-      if (database === "" || branch === "") throw new Error("Give the name of the database and the name of the branch.");
+      if (database === "" || branch === "") throw new Error("Name the database and the branch.");
       const isNew = databases.value?.some(({ name }) => name === database) !== true;
       const content =
         copied === "" ? "It will have no tables." : `It will have a copy of ${await contentOf({ database, branch: copied })}.`;
       ask({
         title: `Create ${database}:${branch}`,
-        consequences: [`Creates the branch ${branch}${isNew ? ` and its database ${database}` : ` of ${database}`}. ${content}`],
+        consequences: [`The branch ${branch} of ${isNew ? "the new database " : ""}${database} will be created. ${content}`],
         isDestructive: false,
         verb: "Create branch",
         async run() {
@@ -118,14 +123,20 @@ export function BranchForm({ place, branches, ask, onClose }: BranchFormProps): 
   return (
     <ActionForm label="New branch" look="schema-form" verb="Create" onSubmit={() => void create()} onCancel={onClose}>
       <div class="schema-fields">
-        <TextField label="Database" value={database} onInput={setDatabase} />
-        <TextField label="Name of the branch" fault={fault} value={branch} onInput={setBranch} isFirst />
+        <TextField label="Database" value={database} onInput={(text) => setDraft({ ...draft, database: text })} />
+        <TextField
+          label="Name of the branch"
+          fault={fault}
+          value={branch}
+          onInput={(text) => setDraft({ ...draft, branch: text })}
+          isFirst
+        />
         {database === place?.database && (
           <Select
             label="Copy of"
             value={copied}
-            options={[["", "nothing, empty"], ...branches.map((name) => [name, name] as const)]}
-            onChoose={setFrom}
+            options={[["", "nothing (empty)"], ...branches.map((name) => [name, name] as const)]}
+            onChoose={(name) => setDraft({ ...draft, from: name })}
           />
         )}
       </div>
@@ -181,7 +192,7 @@ function SchemaDifference({ place, others, propose }: SchemaDifferenceProps): JS
           <p class="small">
             {difference.operations.length === 0
               ? `${difference.other} has the same schema.`
-              : `What turns the schema of ${place.branch} into that of ${difference.other}:`}
+              : `To give ${place.branch} the schema of ${difference.other}:`}
           </p>
           {difference.operations.length > 0 && (
             <ul class="difference">
@@ -200,7 +211,7 @@ function SchemaDifference({ place, others, propose }: SchemaDifferenceProps): JS
           {difference.operations.length > 0 && mayAdminister.value && (
             <div class="actions">
               <button type="button" onClick={() => void takeOver(difference)}>
-                Do this to {place.branch} …
+                Apply to {place.branch} …
               </button>
             </div>
           )}

@@ -6,6 +6,21 @@ import type { ColumnSchema, TableSchema } from "../state/server-content.ts";
 
 export type { SchemaOperation };
 
+/** The types of columns, to choose from. */
+export const TYPE_WORDS: Readonly<Record<ColumnSchema["type"], string>> = {
+  string: "string",
+  text: "text, for long texts",
+  email: "email",
+  int: "int, 64 bits",
+  float: "float, 64 bits",
+  bool: "bool",
+  datetime: "datetime",
+  multiple: "multiple, a list of strings",
+  json: "json",
+  link: "link to a record",
+  vector: "vector, for search",
+};
+
 /** "vector · 384", "link to makers". */
 export function typeInWords({ type, vector, link }: ColumnSchema): string {
   if (vector !== undefined) return `vector · ${vector.dimension}`;
@@ -76,38 +91,38 @@ async function consequenceOf(
   isThere: (table: string) => boolean,
   operation: SchemaOperation,
 ): Promise<string> {
-  if ("addTable" in operation) return `Creates the table ${operation.addTable.table}.`;
+  if ("addTable" in operation) return `The table ${operation.addTable.table} will be created.`;
   if ("removeTable" in operation) {
     const { table } = operation.removeTable;
     const { all } = await countRecords(place, table);
-    return `Deletes the table ${table} with ${counted(all, "record")}. This cannot be undone.`;
+    return `The table ${table} will be deleted, with its ${counted(all, "record")}. This cannot be undone.`;
   }
   if ("renameTable" in operation) {
     const { oldName, newName } = operation.renameTable;
     const { all } = await countRecords(place, oldName);
     const links = tables.flatMap(({ columns }) => columns.filter(({ link }) => link?.table === oldName)).length;
-    const said = links === 0 ? "" : ` ${counted(links, "column")} of links to it will point to ${newName}.`;
-    return `${oldName} will be called ${newName}, with its ${counted(all, "record")}.${said} Requests and SQL that say ${oldName} will be refused.`;
+    const said = links === 0 ? "" : ` Links to it, in ${counted(links, "column")}, will point to ${newName}.`;
+    return `The table ${oldName}, with its ${counted(all, "record")}, will be renamed to ${newName}.${said} Requests and SQL that use the old name will fail.`;
   }
   if ("addColumn" in operation) {
     const { table, column } = operation.addColumn;
-    const what = `Adds the column ${column.name} (${typeInWords(column)}) to ${table}.`;
+    const what = `${table} will get a new column, ${column.name} (${typeInWords(column)}).`;
     if (!isThere(table)) return what;
     const { all } = await countRecords(place, table);
     if (all === 0) return what;
-    const value = column.defaultValue === undefined ? "no value" : `the value ${column.defaultValue}`;
-    return `${what} The existing ${counted(all, "record")} will have ${value} in it.`;
+    const value = column.defaultValue === undefined ? "be empty" : `have the value ${column.defaultValue}`;
+    return `${what} It will ${value} in the ${counted(all, "record")} that are there already.`;
   }
   if ("removeColumn" in operation) {
     const { table, column } = operation.removeColumn;
     const { all, filled } = await countRecords(place, table, column);
-    return `Deletes the column ${column} of ${table}, and the values that ${filled.toLocaleString("en")} of ${counted(all, "record")} have in it. This cannot be undone.`;
+    return `The column ${column} of ${table} will be deleted. ${filled.toLocaleString("en")} of ${counted(all, "record")} have a value in it, which will be lost. This cannot be undone.`;
   }
   const { table, oldName, newName } = operation.renameColumn;
   const { all, filled } = await countRecords(place, table, oldName);
   return (
-    `${oldName} of ${table} will be called ${newName}; the values of ${filled.toLocaleString("en")} of ${counted(all, "record")} stay. ` +
-    `Requests and SQL that say ${oldName} will be refused.`
+    `The column ${oldName} of ${table} will be renamed to ${newName}. Its values stay (${filled.toLocaleString("en")} of ${counted(all, "record")} have one). ` +
+    `Requests and SQL that use the old name will fail.`
   );
 }
 

@@ -8,12 +8,12 @@ import { Icon } from "../parts/icons.tsx";
 import { Fault, Waiting } from "../parts/notice.tsx";
 import { counted } from "../parts/numbers.ts";
 import { mayAdminister } from "../state/page-session.ts";
-import { go, goInstead, route } from "../state/route.ts";
+import { go, goInstead, hrefOf, route } from "../state/route.ts";
 import { catalogFault, currentTable, loadTables, type TableSchema, tables } from "../state/server-content.ts";
 import { BranchForm, BranchPanel } from "./branch-panel.tsx";
 import { consequencesOf, isDestructive, type SchemaOperation } from "./schema-operation.ts";
 import { SchemaPicture } from "./schema-picture.tsx";
-import { NameForm, TablePanel } from "./table-panel.tsx";
+import { TablePanel } from "./table-panel.tsx";
 
 export function SchemaView(): JSX.Element {
   const { place } = route.value;
@@ -25,7 +25,7 @@ export function SchemaView(): JSX.Element {
         <NoDatabase ask={ask} />
       ) : found === undefined ? (
         catalogFault.value === "" ? (
-          <Waiting what="Reading the schema …" />
+          <Waiting what="Loading the schema …" />
         ) : (
           <Fault>{catalogFault.value}</Fault>
         )
@@ -38,10 +38,10 @@ export function SchemaView(): JSX.Element {
 }
 
 function NoDatabase({ ask }: { ask: (confirmation: Confirmation) => void }): JSX.Element {
-  if (!mayAdminister.value) return <p class="muted">There are no databases that this key may see.</p>;
+  if (!mayAdminister.value) return <p class="muted">This key cannot see any database.</p>;
   return (
     <section class="card schema-panel" aria-label="New database">
-      <h2>A database, and its first branch</h2>
+      <h2>New database</h2>
       <BranchForm place={undefined} branches={[]} ask={ask} />
     </section>
   );
@@ -54,7 +54,6 @@ interface SchemaProps {
 }
 
 function Schema({ place, found, ask }: SchemaProps): JSX.Element {
-  const [isAdding, setAdding] = useState(false);
   const [fault, setFault] = useState("");
   const table = currentTable.value;
   const name = route.value.table;
@@ -92,27 +91,12 @@ function Schema({ place, found, ask }: SchemaProps): JSX.Element {
       <div class="schema-main">
         <div class="heading">
           <h2 class="small muted">{found.length === 0 ? "No tables yet" : counted(found.length, "table")}</h2>
-          {mayAdminister.value && !isAdding && (
-            <button type="button" onClick={() => setAdding(true)}>
+          {mayAdminister.value && (
+            <a class="button" href={hrefOf("new", place)}>
               <Icon name="plus" /> Table
-            </button>
+            </a>
           )}
         </div>
-        {isAdding && (
-          <section class="card">
-            <NameForm
-              title="New table"
-              label="Name of the new table"
-              start=""
-              verb="Create"
-              onSubmit={async (name) => {
-                await propose(`Create the table ${name}`, "Create table", [{ addTable: { table: name } }], name);
-                setAdding(false);
-              }}
-              onCancel={() => setAdding(false)}
-            />
-          </section>
-        )}
         {fault !== "" && <Fault>{fault}</Fault>}
         {found.length > 0 && table === undefined && name !== undefined && <NoTable place={place} name={name} />}
         {found.length > 0 && <SchemaPicture place={place} tables={found} chosen={table?.name} />}

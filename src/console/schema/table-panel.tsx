@@ -4,13 +4,14 @@ import { useEffect, useState } from "preact/hooks";
 import { MAX_DIMENSION, MIN_COLUMN_DIMENSION } from "../../dimension.ts";
 import { isUnderscored } from "../../filter/system-columns.ts";
 import { COLUMN_TRAITS } from "../../records/column-traits.ts";
-import type { Place } from "../api/client.ts";
+import { type Place, tablePath } from "../api/client.ts";
 import { ActionForm, Select, TextField, useAttempt } from "../parts/form.tsx";
 import { Icon } from "../parts/icons.tsx";
+import { useKept } from "../state/kept.ts";
 import { mayAdminister } from "../state/page-session.ts";
 import { hrefOf } from "../state/route.ts";
 import type { ColumnSchema, TableSchema } from "../state/server-content.ts";
-import { countRecords, rulesOf, type SchemaOperation, typeInWords } from "./schema-operation.ts";
+import { countRecords, rulesOf, type SchemaOperation, TYPE_WORDS, typeInWords } from "./schema-operation.ts";
 
 interface TablePanelProps {
   place: Place;
@@ -27,7 +28,8 @@ type Editing = { readonly what: "add" } | { readonly what: "table" } | { readonl
 
 export function TablePanel({ place, table, tableNames, propose }: TablePanelProps): JSX.Element {
   const [records, setRecords] = useState<number | undefined>(undefined);
-  const [editing, setEditing] = useState<Editing | undefined>(undefined);
+  const kept = tablePath(place, table.name);
+  const [editing, setEditing] = useKept<Editing | undefined>(`schema ${kept}`, () => undefined);
   useEffect(() => {
     setRecords(undefined);
     countRecords(place, table.name).then(
@@ -72,6 +74,8 @@ export function TablePanel({ place, table, tableNames, propose }: TablePanelProp
       )}
       {editing?.what === "add" && (
         <ColumnForm
+          // The next new column is another one.
+          kept={`${kept} ${table.columns.length}`}
           tableNames={tableNames}
           onSubmit={(column) =>
             proposeAndStop(`Add a column to ${table.name}`, "Add column", [{ addColumn: { table: table.name, column } }])
@@ -83,6 +87,7 @@ export function TablePanel({ place, table, tableNames, propose }: TablePanelProp
         <NameForm
           title="Rename the table"
           label="New name of the table"
+          kept={kept}
           start={table.name}
           verb="Rename"
           onSubmit={(newName) =>
@@ -98,6 +103,7 @@ export function TablePanel({ place, table, tableNames, propose }: TablePanelProp
               <NameForm
                 title={`Rename the column ${column.name}`}
                 label={`New name of ${column.name}`}
+                kept={`${kept} ${column.name}`}
                 start={column.name}
                 verb="Rename"
                 onSubmit={(newName) =>
@@ -118,7 +124,7 @@ export function TablePanel({ place, table, tableNames, propose }: TablePanelProp
           </li>
         ))}
       </ul>
-      {table.columns.length === 0 && <p class="muted">No columns yet, besides id and xata.</p>}
+      {table.columns.length === 0 && <p class="muted">No columns yet, apart from the id.</p>}
     </section>
   );
 }
@@ -159,6 +165,8 @@ function Column({ place, column, onRename, onRemove }: ColumnProps): JSX.Element
 }
 
 interface ColumnFormProps {
+  /** Names what is kept of it. */
+  kept: string;
   /** Tables that a link can point to. */
   tableNames: readonly string[];
   /** @throws what is wrong with it. */
@@ -166,29 +174,31 @@ interface ColumnFormProps {
   onCancel: () => void;
 }
 
-const TYPE_WORDS: Readonly<Record<ColumnSchema["type"], string>> = {
-  string: "string",
-  text: "text, for long texts",
-  email: "email",
-  int: "int, 64 bits",
-  float: "float, 64 bits",
-  bool: "bool",
-  datetime: "datetime",
-  multiple: "multiple, a list of strings",
-  json: "json",
-  link: "link to a record",
-  vector: "vector, for search",
+interface ColumnFormDraft {
+  readonly name: string;
+  readonly type: ColumnSchema["type"];
+  readonly dimension: string;
+  readonly target: string;
+  readonly notNull: boolean;
+  readonly unique: boolean;
+  readonly defaultValue: string;
+}
+
+const NEW_COLUMN: ColumnFormDraft = {
+  name: "",
+  type: "string",
+  dimension: "384",
+  target: "",
+  notNull: false,
+  unique: false,
+  defaultValue: "",
 };
 
 /** A new column: its name, type, and rules. The server decides what is allowed. */
-function ColumnForm({ tableNames, onSubmit, onCancel }: ColumnFormProps): JSX.Element {
-  const [name, setName] = useState("");
-  const [type, setType] = useState<ColumnSchema["type"]>("string");
-  const [dimension, setDimension] = useState("384");
-  const [target, setTarget] = useState(tableNames[0] ?? "");
-  const [notNull, setNotNull] = useState(false);
-  const [unique, setUnique] = useState(false);
-  const [defaultValue, setDefaultValue] = useState("");
+function ColumnForm({ kept, tableNames, onSubmit, onCancel }: ColumnFormProps): JSX.Element {
+  const [draft, setDraft] = useKept<ColumnFormDraft>(`new column ${kept}`, () => ({ ...NEW_COLUMN, target: tableNames[0] ?? "" }));
+  const { name, type, dimension, target, notNull, unique, defaultValue } = draft;
+  const change = (part: Partial<ColumnFormDraft>): void => setDraft({ ...draft, ...part });
   const { fault, attempt } = useAttempt();
 
   const column = (): ColumnSchema => ({
@@ -212,12 +222,12 @@ function ColumnForm({ tableNames, onSubmit, onCancel }: ColumnFormProps): JSX.El
       onCancel={onCancel}
     >
       <div class="schema-fields">
-        <TextField label="Name" fault={faultOf("name")} value={name} onInput={setName} isFirst />
+        <TextField label="Name" fault={faultOf("name")} value={name} onInput={(text) => change({ name: text })} isFirst />
         <Select
           label="Type"
           value={type}
           options={Object.entries(TYPE_WORDS)}
-          onChoose={(value) => setType(value as ColumnSchema["type"])}
+          onChoose={(value) => change({ type: value as ColumnSchema["type"] })}
         />
         {type === "vector" && (
           <TextField
@@ -225,31 +235,36 @@ function ColumnForm({ tableNames, onSubmit, onCancel }: ColumnFormProps): JSX.El
             hint={`${MIN_COLUMN_DIMENSION} to ${MAX_DIMENSION.toLocaleString("en")}`}
             fault={faultOf("dimension")}
             value={dimension}
-            onInput={setDimension}
+            onInput={(text) => change({ dimension: text })}
             inputMode="numeric"
           />
         )}
         {type === "link" && (
-          <Select label="Table" value={target} options={tableNames.map((table) => [table, table] as const)} onChoose={setTarget} />
+          <Select
+            label="Table"
+            value={target}
+            options={tableNames.map((table) => [table, table] as const)}
+            onChoose={(table) => change({ target: table })}
+          />
         )}
         {type !== "vector" && (
           <TextField
             label="Default value"
-            hint="Of records that are written without one."
+            hint="For records that come without a value."
             fault={faultOf("defaultValue")}
             value={defaultValue}
-            onInput={setDefaultValue}
+            onInput={(text) => change({ defaultValue: text })}
           />
         )}
       </div>
       <div class="actions">
         <label class="check">
-          <input type="checkbox" checked={notNull} onChange={(event) => setNotNull(event.currentTarget.checked)} />
+          <input type="checkbox" checked={notNull} onChange={(event) => change({ notNull: event.currentTarget.checked })} />
           not null
         </label>
         {COLUMN_TRAITS[type].canBeUnique && (
           <label class="check">
-            <input type="checkbox" checked={unique} onChange={(event) => setUnique(event.currentTarget.checked)} />
+            <input type="checkbox" checked={unique} onChange={(event) => change({ unique: event.currentTarget.checked })} />
             unique
           </label>
         )}
@@ -259,6 +274,8 @@ function ColumnForm({ tableNames, onSubmit, onCancel }: ColumnFormProps): JSX.El
 }
 
 interface NameFormProps {
+  /** Names what is kept of it. */
+  kept: string;
   title: string;
   label: string;
   start: string;
@@ -272,8 +289,8 @@ interface NameFormProps {
  * A form for one name, shown where it will be used. If the server refuses the name, its message is shown
  * beside it.
  */
-export function NameForm({ title, label, start, verb, onSubmit, onCancel }: NameFormProps): JSX.Element {
-  const [name, setName] = useState(start);
+function NameForm({ kept, title, label, start, verb, onSubmit, onCancel }: NameFormProps): JSX.Element {
+  const [name, setName] = useKept(`new name ${kept}`, () => start);
   const { fault, attempt } = useAttempt();
   return (
     <ActionForm label={title} look="schema-form" verb={verb} onSubmit={() => void attempt(() => onSubmit(name))} onCancel={onCancel}>

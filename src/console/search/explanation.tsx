@@ -4,11 +4,15 @@ import type { TextExplanation } from "../../search/text/search-texts.ts";
 import { counted, shortNumber } from "../parts/numbers.ts";
 import { type Hit, markedPieces, type SearchAnswer } from "./run-search.ts";
 
-/** From the least to the most that a bar can show: sums of what is below zero, and of what is above it. */
+/** What the bars of a list can show: from the least to the most, and where they begin. */
 export interface BarRange {
   readonly low: number;
   readonly high: number;
+  readonly base: number;
 }
+
+/** Of the whole width: the bar of the lowest score. */
+const LEAST_SHARE = 0.06;
 
 type Half = "vector" | "words";
 type Parts = readonly (readonly [half: Half, value: number])[];
@@ -22,20 +26,30 @@ function partsOf({ score, explain }: Hit, fusion: SearchAnswer["fusion"]): Parts
   ];
 }
 
-/** @param queryId  a record that finds itself would make all other bars too short to compare. */
+/**
+ * Scores of one half: from the lowest to the highest that is shown, because their differences matter. The parts of two halves: from zero.
+ * @param queryId  a record that finds itself would make all other bars too short to compare.
+ */
 export function rangeOf(hits: readonly Hit[], fusion: SearchAnswer["fusion"], queryId: string | undefined): BarRange {
-  const sums = hits.filter(({ id }) => id !== queryId || hits.length === 1).map((hit) => partsOf(hit, fusion));
+  const others = hits.filter(({ id }) => id !== queryId || hits.length === 1);
+  if (fusion === undefined) {
+    const scores = others.map(({ score }) => score);
+    const [least, most] = [Math.min(...scores), Math.max(...scores)];
+    const base = least - ((most - least) * LEAST_SHARE) / (1 - LEAST_SHARE) - (most === least ? 1 : 0);
+    return { low: base, high: most, base };
+  }
+  const sums = others.map((hit) => partsOf(hit, fusion));
   const sum = (parts: Parts, sign: number): number => parts.reduce((total, [, value]) => total + Math.max(0, sign * value), 0);
   const high = Math.max(0, ...sums.map((parts) => sum(parts, 1)));
   const low = -Math.max(0, ...sums.map((parts) => sum(parts, -1)));
-  return { low, high: high === low ? 1 : high };
+  return { low, high: high === low ? 1 : high, base: 0 };
 }
 
-/** What each half adds, from zero: one after the other, and to the left what is below. */
+/** The score, or what each half adds, from zero: one after the other, and to the left what is below. */
 export function ScoreBar({ hit, fusion, range }: { hit: Hit; fusion: SearchAnswer["fusion"]; range: BarRange }): JSX.Element {
   const parts = partsOf(hit, fusion);
   const scale = 100 / (range.high - range.low);
-  const zero = -range.low * scale;
+  const zero = (range.base - range.low) * scale;
   let [left, right] = [zero, zero];
   return (
     <svg
@@ -47,13 +61,14 @@ export function ScoreBar({ hit, fusion, range }: { hit: Hit; fusion: SearchAnswe
     >
       <rect class="track" width="100" height="8" rx="2" />
       {parts.map(([half, value]) => {
-        const width = Math.abs(value) * scale;
-        if (value < 0) left -= width;
-        const x = value < 0 ? left : right;
-        if (value > 0) right += width;
+        const length = value - range.base;
+        const width = Math.abs(length) * scale;
+        if (length < 0) left -= width;
+        const x = length < 0 ? left : right;
+        if (length > 0) right += width;
         return <rect key={half} class={`${half}-part`} x={x} width={width} height="8" />;
       })}
-      {range.low < 0 && <rect class="zero" x={zero - 0.5} width="1" height="8" />}
+      {range.low < range.base && <rect class="zero" x={zero - 0.5} width="1" height="8" />}
     </svg>
   );
 }
@@ -95,8 +110,8 @@ export function Explanation({ explain: { vector, text }, fusion }: ExplanationPr
       <tbody>
         {fusion !== undefined && (
           <>
-            <HalfLine name="Vector" half={vector} fusion={fusion} none="It has no vector." />
-            <HalfLine name="Words" half={text as typeof vector} fusion={fusion} none="None is in it." />
+            <HalfLine name="Vector" half={vector} fusion={fusion} none="No vector." />
+            <HalfLine name="Words" half={text as typeof vector} fusion={fusion} none="None of the words." />
           </>
         )}
         {words.map(({ word, column, documentFrequency, frequency, score }, i) => (
@@ -106,8 +121,8 @@ export function Explanation({ explain: { vector, text }, fusion }: ExplanationPr
               <bdi>{word}</bdi>
             </th>
             <td>
-              in <bdi>{column}</bdi> {frequency !== 1 && `${shortNumber(frequency)} times`}
-              <span class="muted"> · {counted(documentFrequency, "record")} with it</span>
+              in <bdi>{column}</bdi> {frequency !== 1 && `× ${shortNumber(frequency)}`}
+              <span class="muted"> · in {counted(documentFrequency, "record")}</span>
             </td>
             <td class="number">{shortNumber(score)}</td>
           </tr>
@@ -143,7 +158,7 @@ function HalfLine({ name, half, fusion, none }: HalfLineProps): JSX.Element {
 /** As docs/migrating.md defines the methods. */
 function howOf({ weight, score, mean, deviation, rank }: NonNullable<TextExplanation["vector"]>, { k }: HalfLineProps["fusion"]): string {
   const [share, value] = [shortNumber(weight), shortNumber(score)];
-  if (rank !== undefined) return `${share} / (${k} + ${rank}), being ${rank}. by its score ${value}`;
+  if (rank !== undefined) return `${share} / (${k} + ${rank}): number ${rank}, by a score of ${value}`;
   if (mean === undefined || deviation === undefined) return `${share} × ${value}`;
   if (deviation === 0) return "The same for all records.";
   return `${share} × (${value} − ${shortNumber(mean)}) / ${shortNumber(deviation)}`;

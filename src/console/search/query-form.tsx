@@ -36,6 +36,7 @@ interface QueryFormProps {
   hasText: boolean;
   /** Ids to choose from while typing. */
   suggestions: readonly string[];
+  nameOf: (id: string) => string;
   isAway: boolean;
   isBusy: boolean;
   /** What the server says while it is not ready for searches; "" if it is. */
@@ -52,9 +53,9 @@ const NEAR = [
 ] as const;
 
 const FUZZINESS = [
-  ["0", "as typed"],
-  ["1", "one letter off"],
-  ["2", "two letters off"],
+  ["0", "none"],
+  ["1", "one letter"],
+  ["2", "two letters"],
 ] as const;
 
 const METHODS: readonly (readonly [FusionMethod, string])[] = [
@@ -105,7 +106,7 @@ export function QueryForm(props: QueryFormProps): JSX.Element {
           </>
         )}
         {hasWords && (
-          <Select label="Words match" value={draft.fuzziness} options={FUZZINESS} onChoose={(fuzziness) => onChange({ fuzziness })} />
+          <Select label="Typos allowed" value={draft.fuzziness} options={FUZZINESS} onChoose={(fuzziness) => onChange({ fuzziness })} />
         )}
         {isBoth && (
           <Select label="Combined by" value={method} options={METHODS} onChoose={(name) => onChange({ method: name as FusionMethod })} />
@@ -118,7 +119,7 @@ export function QueryForm(props: QueryFormProps): JSX.Element {
         <TextField
           label="Filter"
           fault={faults.filterText}
-          hint="In JSON, as the API takes it."
+          hint="JSON, as in the API."
           class="code"
           placeholder='{"family": "blue"}'
           value={draft.filterText}
@@ -129,7 +130,7 @@ export function QueryForm(props: QueryFormProps): JSX.Element {
       {faults.general !== undefined && <Fault>{faults.general}</Fault>}
       {waiting !== "" && (
         <p class="notice" role="status">
-          {waiting.replace(/; try again in a moment\.$/, ".")} The search goes on when that is done.
+          {waiting.replace(/; try again in a moment\.$/, ".")} The search then continues by itself.
         </p>
       )}
       {/* One element, so that the focus stays on it. */}
@@ -175,20 +176,20 @@ function Balance({ draft: { vectorWeight }, onChange }: QueryFormProps): JSX.Ele
   );
 }
 
-function RecordField({ draft, faults, suggestions, onChange }: QueryFormProps): JSX.Element {
+function RecordField({ draft, faults, suggestions, nameOf, onChange }: QueryFormProps): JSX.Element {
   return (
     <>
       <TextField
         label="Record"
         fault={faults.recordId}
         list="record-ids"
-        placeholder="id"
+        placeholder="title or id"
         value={draft.recordId}
         onInput={(recordId) => onChange({ recordId })}
       />
       <datalist id="record-ids">
         {suggestions.map((id) => (
-          <option key={id} value={id} />
+          <option key={id} value={id} label={nameOf(id)} />
         ))}
       </datalist>
     </>
@@ -197,7 +198,7 @@ function RecordField({ draft, faults, suggestions, onChange }: QueryFormProps): 
 
 function VectorField({ draft, faults, onChange }: QueryFormProps): JSX.Element {
   return (
-    <Field label="Vector" fault={faults.vectorText} hint="Numbers between commas or spaces, with or without brackets.">
+    <Field label="Vector" fault={faults.vectorText} hint="Numbers separated by commas or spaces. Brackets are fine.">
       {(ids) => (
         <textarea
           {...ids}

@@ -4,7 +4,7 @@ import type { Similarity } from "lodestone";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { submitting, TextField, useAttempt } from "../parts/form.tsx";
-import { Swatch } from "../parts/icons.tsx";
+import { Icon, Swatch } from "../parts/icons.tsx";
 import { shortNumber } from "../parts/numbers.ts";
 import { Explanation, Matches, rangeOf, ScoreBar } from "./explanation.tsx";
 import type { Hit, SearchAnswer } from "./run-search.ts";
@@ -18,6 +18,9 @@ interface ResultsProps {
   /** If they were found by words and vector. */
   fusion: SearchAnswer["fusion"];
   said: string;
+  nameOf: (id: string) => string;
+  /** Of the record's card. */
+  hrefOfRecord: (id: string) => string;
   /** A colour beside the name. */
   colorOf: (id: string) => string | undefined;
   chosen: string | undefined;
@@ -27,7 +30,19 @@ interface ResultsProps {
 }
 
 /** The best records, best first, with scores as bars. */
-export function Results({ title, queryId, hits, fusion, said, colorOf, chosen, onChoose, onMoreLike }: ResultsProps): JSX.Element {
+export function Results({
+  title,
+  queryId,
+  hits,
+  fusion,
+  said,
+  nameOf,
+  hrefOfRecord,
+  colorOf,
+  chosen,
+  onChoose,
+  onMoreLike,
+}: ResultsProps): JSX.Element {
   const range = rangeOf(hits, fusion, queryId);
   return (
     <section class={`card results ${fusion === undefined ? "" : "of-both"}`} aria-label="Results">
@@ -45,14 +60,23 @@ export function Results({ title, queryId, hits, fusion, said, colorOf, chosen, o
           return (
             <li key={id} class={id === chosen ? "chosen" : ""}>
               <span class="rank">{i + 1}</span>
-              <button type="button" class="result-name" aria-pressed={id === chosen} title="Why is it here?" onClick={() => onChoose(id)}>
+              <button
+                type="button"
+                class="result-name"
+                aria-pressed={id === chosen}
+                title={`Why was ${id} found?`}
+                onClick={() => onChoose(id)}
+              >
                 {color !== undefined && <Swatch color={color} />}
-                <bdi>{id}</bdi>
+                <bdi>{nameOf(id)}</bdi>
               </button>
               <ScoreBar hit={hit} fusion={fusion} range={range} />
               <span class="score" title={String(score)}>
                 {shortNumber(score)}
               </span>
+              <a class="open-card" href={hrefOfRecord(id)} aria-label={`Open ${id}`} title="Open the record">
+                <Icon name="card" />
+              </a>
               {onMoreLike !== undefined && (
                 <button
                   type="button"
@@ -70,7 +94,7 @@ export function Results({ title, queryId, hits, fusion, said, colorOf, chosen, o
           );
         })}
       </ol>
-      {hits.length === 0 && <p class="muted">Nothing was found.</p>}
+      {hits.length === 0 && <p class="muted">Nothing found.</p>}
     </section>
   );
 }
@@ -108,7 +132,7 @@ export function TermsPanel({ query, queryName, vector, vectorName, similarity, o
       {terms.length > MAX_LINES && <Spectrum terms={terms} />}
       <table class="term-lines">
         <caption class={terms.length > MAX_LINES ? "" : "hidden"}>
-          The {MAX_LINES} greatest of {terms.length} terms
+          The {MAX_LINES} largest of {terms.length} terms
         </caption>
         <thead>
           <tr>
@@ -122,7 +146,7 @@ export function TermsPanel({ query, queryName, vector, vectorName, similarity, o
             <th scope="col" class="number">
               Term
             </th>
-            <th scope="col">Part</th>
+            <th scope="col">Share</th>
           </tr>
         </thead>
         <tbody>

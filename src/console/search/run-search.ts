@@ -69,7 +69,7 @@ export async function runSearch(
   const words = draft.words.trim();
   const size = numberOr(draft.size);
   const isNear = draft.by !== "words" && !(words !== "" && (draft.by === "record" ? draft.recordId : draft.vectorText).trim() === "");
-  if (!isNear && words === "") throw new FieldFault("words", "Which words? A record is found by any of them.");
+  if (!isNear && words === "") throw new FieldFault("words", "Type the words to search for. Records with any of them are found.");
   const point = isNear ? await queryPoint(place, table, draft, signal) : undefined;
   const beganMs = performance.now();
   const { column, similarity } = draft;

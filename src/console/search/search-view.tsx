@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { messageOf, type Place, tablePath } from "../api/client.ts";
-import type { Marks } from "../map/drawing.ts";
+import type { Marks } from "../map/marks.ts";
 import { type FoundRecord, idAt } from "../map/messages.ts";
 import { hexOf } from "../map/point-colors.ts";
 import type { Nearest } from "../map/vector-map.ts";
@@ -10,11 +10,16 @@ import { CurrentTable } from "../parts/current-table.tsx";
 import { Notice } from "../parts/notice.tsx";
 import { useKept } from "../state/kept.ts";
 import { connection } from "../state/page-session.ts";
+import { hrefOf, route, tell } from "../state/route.ts";
 import type { TableSchema } from "../state/server-content.ts";
-import { type LoadedMap, MapPanel, nearestOther, pointedRecord, usePointed } from "./map-panel.tsx";
+import { titlesOf, useTitles } from "../state/titles.ts";
+import { MapPanel } from "./map-panel.tsx";
+import { nearestOther, pointedRecord, usePointed } from "./pointed.ts";
+import { draftOf, firstDraft, paramsOf, queryParamsOf } from "./query-address.ts";
 import { type Faults, type QueryDraft, QueryForm } from "./query-form.tsx";
 import { Results, TermsPanel } from "./results.tsx";
 import { FieldFault, runSearch, type SearchAnswer, vectorOfRecord } from "./run-search.ts";
+import type { LoadedMap } from "./shown-map.ts";
 
 export function SearchView(): JSX.Element {
   return <CurrentTable view={searchOf} />;
@@ -22,39 +27,21 @@ export function SearchView(): JSX.Element {
 
 function searchOf(place: Place, table: TableSchema): JSX.Element {
   if (!hasText(table) && !table.columns.some(({ type }) => type === "vector"))
-    return <Notice>The table {table.name} has neither a column of vectors nor one of text, so there is nothing to search.</Notice>;
+    return <Notice>The table {table.name} has no column with vectors or text, so there is nothing to search.</Notice>;
   return <TableSearch key={`${place.database}:${place.branch}/${table.name}`} place={place} table={table} />;
 }
 
 const TEXT_TYPES: readonly string[] = ["string", "text", "email", "multiple", "json"];
 const hasText = (table: TableSchema): boolean => table.columns.some(({ type }) => TEXT_TYPES.includes(type));
 
-function firstDraft(table: TableSchema): QueryDraft {
-  const column = table.columns.find(({ type }) => type === "vector");
-  // In few dimensions people see distance; in many dimensions models express meaning by direction.
-  const isSmall = table.columns.some(({ vector }) => vector !== undefined && vector.dimension <= 8);
-  return {
-    column: column?.name ?? "",
-    similarity: isSmall ? "l2" : "cosineSimilarity",
-    size: "10",
-    filterText: "",
-    by: column === undefined ? "words" : "record",
-    recordId: "",
-    vectorText: "",
-    words: "",
-    fuzziness: "1",
-    method: "standardized",
-    vectorWeight: 0.5,
-    k: "60",
-  };
-}
-
 /** What takes effect when it is chosen. Typed text does when it is submitted. */
 const CHOICES = ["similarity", "column", "fuzziness", "method", "vectorWeight"] as const;
 /** A shorter search needs no button that stops it. */
 const BUSY_MS = 300;
-/** Maximum number of ids offered while typing. */
-const MAX_SUGGESTIONS = 50;
+/** Maximum number of records offered while typing. */
+const MAX_SUGGESTIONS = 20;
+/** People type faster than this. */
+const TYPING_MS = 200;
 /** Of the demo. */
 const FIRST_RECORD = "rebeccapurple";
 
@@ -82,12 +69,29 @@ function TableSearch({ place, table }: { place: Place; table: TableSchema }): JS
   const [chosen, setChosen] = useKept<string | undefined>(`chosen ${kept}`, () => undefined);
   const [compared, setCompared] = useState<Compared | undefined>(undefined);
   const running = useRef<AbortController | undefined>(undefined);
-  const isBegun = useRef(answer !== undefined || draft.words !== "");
+  const titles = titlesOf(place, table);
+  const { params } = route.value;
+  const told = JSON.stringify(queryParamsOf(params));
+  /** The address whose search was run last. */
+  const [shown, setShown] = useKept(`address ${kept}`, () => JSON.stringify({}));
+  const isBegun = useRef(answer !== undefined || draft.words !== "" || told !== "{}");
   const dimension = columns.find(({ name }) => name === draft.column)?.vector?.dimension ?? 0;
 
-  async function search(wanted: QueryDraft): Promise<void> {
+  // A link, Back and a reload bring back what was searched for; so does coming back to a search that going elsewhere had ended.
+  useEffect(() => {
+    const isShown = told === shown && (answer !== undefined || running.current !== undefined);
+    if (isShown || told === "{}") return;
+    const wanted = draftOf(params, firstDraft(table));
+    setDraft(wanted);
+    void search(wanted);
+  }, [told]);
+
+  /** @param isCompletion  Back leads past it: the page began with it, or only a choice is another one. */
+  async function search(wanted: QueryDraft, isCompletion = false): Promise<void> {
     stop();
     isBegun.current = true;
+    tell(paramsOf(wanted, firstDraft(table)), isCompletion);
+    setShown(JSON.stringify(queryParamsOf(route.peek().params)));
     const controller = new AbortController();
     running.current = controller;
     const timer = setTimeout(() => setBusy(true), BUSY_MS);
@@ -117,14 +121,14 @@ function TableSearch({ place, table }: { place: Place; table: TableSchema }): JS
     const next = { ...draft, ...part };
     isBegun.current = true;
     setDraft(next);
-    if (answer !== undefined && CHOICES.some((name) => part[name] !== undefined)) void search(next);
+    if (answer !== undefined && CHOICES.some((name) => part[name] !== undefined)) void search(next, true);
   }
 
-  function pick(recordId: string): void {
+  function pick(recordId: string, isCompletion = false): void {
     const next: QueryDraft = { ...draft, by: "record", recordId };
     setHovered(undefined);
     setDraft(next);
-    void search(next);
+    void search(next, isCompletion);
   }
 
   // Begin with a result: the nearest records of some record. Not if the user has begun while the map was loaded.
@@ -134,7 +138,7 @@ function TableSearch({ place, table }: { place: Place; table: TableSchema }): JS
     if (colors.length === 0) return;
     void loaded.map.lookUp([FIRST_RECORD]).then(([known]) => {
       if (isBegun.current) return;
-      pick(known === undefined ? idAt(ids, Math.floor(colors.length / 2)) : FIRST_RECORD);
+      pick(known === undefined ? idAt(ids, Math.floor(colors.length / 2)) : FIRST_RECORD, true);
     });
   }, [loaded]);
 
@@ -164,18 +168,25 @@ function TableSearch({ place, table }: { place: Place; table: TableSchema }): JS
   }, [loaded, answer]);
 
   useEffect(() => {
-    let isOver = false;
-    void loaded?.map.suggest(draft.recordId, MAX_SUGGESTIONS).then((ids) => !isOver && setSuggestions(ids));
+    if (draft.by !== "record") return;
+    const controller = new AbortController();
+    const timer = setTimeout(() => {
+      titles.find(draft.recordId.trim(), MAX_SUGGESTIONS, controller.signal).then(setSuggestions, () => undefined);
+    }, TYPING_MS);
     return () => {
-      isOver = true;
+      clearTimeout(timer);
+      controller.abort();
     };
-  }, [loaded, draft.recordId]);
+  }, [titles, draft.by, draft.recordId]);
 
   const hits = hovered?.neighbors ?? answer?.hits ?? [];
+  useTitles(place, table, [...hits.map(({ id }) => id), ...(answer?.point?.id === undefined ? [] : [answer.point.id])]);
+  const nameOf = (id: string): string => titles.of(id);
+  const pointName = answer?.point?.id === undefined ? (answer?.point?.name ?? "") : nameOf(answer.point.id);
   const pointedId = hovered === undefined ? undefined : pointedRecord(hovered);
   const why = hovered === undefined ? chosen : nearestOther(hovered);
   const query = hovered?.query ?? answer?.point?.vector;
-  const queryName = hovered === undefined ? (answer?.point?.name ?? "") : (pointedId ?? "this place");
+  const queryName = hovered === undefined ? pointName : pointedId === undefined ? "this place" : nameOf(pointedId);
 
   useEffect(() => {
     if (why === undefined || query === undefined || (compared?.id === why && compared.column === draft.column)) return;
@@ -212,6 +223,7 @@ function TableSearch({ place, table }: { place: Place; table: TableSchema }): JS
         columns={columns.map(({ name, vector }) => [name, `${name} · ${vector?.dimension}`] as const)}
         hasText={hasText(table)}
         suggestions={suggestions}
+        nameOf={(id) => titles.of(id)}
         isAway={isAway}
         isBusy={isBusy}
         waiting={waiting}
@@ -236,10 +248,10 @@ function TableSearch({ place, table }: { place: Place; table: TableSchema }): JS
           <Results
             title={
               hovered === undefined
-                ? titleOf(answer as SearchAnswer)
+                ? titleOf(answer as SearchAnswer, pointName)
                 : pointedId === undefined
                   ? "Nearest to here"
-                  : `Nearest to ${pointedId}`
+                  : `Nearest to ${nameOf(pointedId)}`
             }
             queryId={hovered === undefined ? answer?.point?.id : pointedId}
             hits={hits}
@@ -247,8 +259,10 @@ function TableSearch({ place, table }: { place: Place; table: TableSchema }): JS
             said={
               hovered === undefined
                 ? describe(answer as SearchAnswer, settled)
-                : `found in this page in ${hovered.ms.toFixed(2)} ms; click to keep it`
+                : `found in this page in ${hovered.ms.toFixed(2)} ms; click to keep`
             }
+            nameOf={nameOf}
+            hrefOfRecord={(id) => hrefOf("search", place, table.name, id, params)}
             colorOf={colorOf}
             chosen={why}
             onChoose={setChosen}
@@ -267,16 +281,22 @@ function TableSearch({ place, table }: { place: Place; table: TableSchema }): JS
             similarity={draft.similarity}
             marks={marks}
             pointed={pointed}
+            nameOf={nameOf}
             onLoaded={setLoaded}
             onHover={setHovered}
             onPick={pick}
+            onFilter={(ids) => {
+              const next: QueryDraft = { ...draft, filterText: JSON.stringify({ id: { $any: ids } }) };
+              setDraft(next);
+              void search(next);
+            }}
           />
           {query !== undefined && compared !== undefined && query.length === compared.vector.length && (
             <TermsPanel
               query={query}
               queryName={queryName}
               vector={compared.vector}
-              vectorName={compared.id}
+              vectorName={nameOf(compared.id)}
               similarity={draft.similarity}
               onCompare={compareWith}
             />
@@ -302,14 +322,14 @@ function marksOf(
   return { neighbors, from: settled, highlighted: chosen };
 }
 
-function titleOf({ point, words }: SearchAnswer): string {
-  if (point === undefined) return `Found by “${words}”`;
-  return words === "" ? `Nearest to ${point.name}` : `“${words}”, near ${point.name}`;
+function titleOf({ point, words }: SearchAnswer, name: string): string {
+  if (point === undefined) return `Results for “${words}”`;
+  return words === "" ? `Nearest to ${name}` : `“${words}”, near ${name}`;
 }
 
 function describe(answer: SearchAnswer, settled: Nearest | undefined): string {
   const count = answer.totalCount.toLocaleString("en");
-  const said = `${answer.point === undefined ? `${count} found` : `of ${count} records`}, by the server in ${answer.ms.toFixed(0)} ms`;
+  const said = `${count} records ${answer.point === undefined ? "found" : "searched"} in ${answer.ms.toFixed(0)} ms`;
   if (settled === undefined) return said;
   const isSame =
     settled.neighbors.length === answer.hits.length &&

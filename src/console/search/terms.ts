@@ -5,6 +5,7 @@ export const SIMILARITY_NAMES: readonly (readonly [Similarity, string])[] = [
   ["cosineSimilarity", "Cosine"],
   ["l2", "L2 · Euclid"],
   ["l1", "L1 · city block"],
+  ["dotProduct", "Dot product"],
 ];
 
 export interface Terms {
@@ -22,15 +23,17 @@ export interface Terms {
  */
 export function termsOf(query: ArrayLike<number>, vector: ArrayLike<number>, similarity: Similarity): Terms {
   const terms = new Float64Array(query.length);
-  let scale = 1;
-  if (similarity === "cosineSimilarity") scale = normOf(query) * normOf(vector) || 1;
+  const isCosine = similarity === "cosineSimilarity";
+  const isProduct = isCosine || similarity === "dotProduct";
+  const scale = isCosine ? normOf(query) * normOf(vector) || 1 : 1;
   let sum = 0;
   for (let j = 0; j < terms.length; j++) {
     const [x, y] = [query[j]!, vector[j]!];
-    terms[j] = similarity === "cosineSimilarity" ? (x * y) / scale : similarity === "l1" ? Math.abs(x - y) : (x - y) ** 2;
+    terms[j] = isProduct ? (x * y) / scale : similarity === "l1" ? Math.abs(x - y) : (x - y) ** 2;
     sum += terms[j]!;
   }
-  if (similarity === "cosineSimilarity") return { terms, sum, score: Math.max(0, 1 + sum), formula: "1 + Σ xᵢyᵢ / (‖x‖‖y‖)" };
+  if (isCosine) return { terms, sum, score: Math.max(0, 1 + sum), formula: "1 + Σ xᵢyᵢ / (‖x‖‖y‖)" };
+  if (isProduct) return { terms, sum, score: sum, formula: "Σ xᵢyᵢ" };
   return { terms, sum, score: 1 / (1 + sum), formula: similarity === "l1" ? "1 / (1 + Σ |xᵢ − yᵢ|)" : "1 / (1 + Σ (xᵢ − yᵢ)²)" };
 }
 

@@ -8,6 +8,7 @@ import { Select, submitting, TextField, useAttempt } from "../parts/form.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault, Notice } from "../parts/notice.tsx";
 import { dayInWords } from "../parts/numbers.ts";
+import { useKept } from "../state/kept.ts";
 import { access } from "../state/page-session.ts";
 import { databases } from "../state/server-content.ts";
 
@@ -37,7 +38,7 @@ export function KeyPanel(): JSX.Element {
   function revoke(name: string): void {
     ask({
       title: `Revoke the key ${name}`,
-      consequences: [`From then on, requests with the key ${name} are refused. It cannot be restored, but a new key can be made.`],
+      consequences: [`Requests with the key ${name} will be refused. A revoked key cannot be restored; you can create a new one.`],
       isDestructive: true,
       verb: "Revoke",
       async run() {
@@ -52,8 +53,8 @@ export function KeyPanel(): JSX.Element {
       <h2>Keys</h2>
       {!asksForKeys && (
         <p class="muted">
-          This server requires no keys, and listens on this machine only. <code>lodestone keys create</code> makes one, and{" "}
-          <code>--key-file</code> starts the server with it.
+          This server needs no keys, because it listens on this machine only. Create one with <code>lodestone keys create</code>, and start
+          the server with <code>--key-file</code>.
         </p>
       )}
       {fault !== "" && <Fault>{fault}</Fault>}
@@ -78,7 +79,9 @@ export function KeyPanel(): JSX.Element {
       )}
       {list?.hasFile === true && <KeyForm onMade={read} />}
       {list?.hasFile === false && (
-        <p class="muted small">These were given on the command line. With --key-file, keys can be made and revoked here.</p>
+        <p class="muted small">
+          These were given on the command line. With <code>--key-file</code>, keys can be created and revoked here.
+        </p>
       )}
       {confirmation !== undefined && <ConfirmDialog confirmation={confirmation} onClose={() => ask(undefined)} />}
     </section>
@@ -86,9 +89,8 @@ export function KeyPanel(): JSX.Element {
 }
 
 function KeyForm({ onMade }: { onMade: () => Promise<void> }): JSX.Element {
-  const [name, setName] = useState("");
-  const [scope, setScope] = useState<Scope>("read");
-  const [database, setDatabase] = useState("");
+  const [draft, setDraft] = useKept("new key", () => ({ name: "", scope: "read" as Scope, database: "" }));
+  const { name, scope, database } = draft;
   const { fault, attempt } = useAttempt();
   const [made, setMade] = useState<{ name: string; key: string } | undefined>(undefined);
 
@@ -97,14 +99,14 @@ function KeyForm({ onMade }: { onMade: () => Promise<void> }): JSX.Element {
       setMade(undefined);
       const limit = database === "" ? {} : { databases: [database] };
       setMade(await call<{ name: string; key: string }>("POST", "/keys", { name, scope, ...limit }));
-      setName("");
+      setDraft({ ...draft, name: "" });
       await onMade();
     });
 
   return (
     <form class="schema-form" aria-label="New key" onSubmit={submitting(() => void make())}>
       <div class="schema-fields">
-        <TextField label="Name of the new key" fault={fault} value={name} onInput={setName} />
+        <TextField label="Name of the new key" fault={fault} value={name} onInput={(text) => setDraft({ ...draft, name: text })} />
         <Select
           label="Scope"
           value={scope}
@@ -113,24 +115,24 @@ function KeyForm({ onMade }: { onMade: () => Promise<void> }): JSX.Element {
             ["write", "write, and read"],
             ["admin", "admin, everything"],
           ]}
-          onChoose={(value) => setScope(value as Scope)}
+          onChoose={(value) => setDraft({ ...draft, scope: value as Scope })}
         />
         <Select
           label="For"
           value={database}
           options={[["", "all databases"], ...(databases.value ?? []).map((entry) => [entry.name, entry.name] as const)]}
-          onChoose={setDatabase}
+          onChoose={(value) => setDraft({ ...draft, database: value })}
         />
       </div>
       <div class="actions">
         <button type="submit">
-          <Icon name="plus" /> Make a key
+          <Icon name="plus" /> Create key
         </button>
       </div>
       {made !== undefined && (
         <Notice>
           <p role="status">
-            The key {made.name}, shown this once: <code class="new-key">{made.key}</code>
+            The key {made.name}. Copy it now: it is not shown again. <code class="new-key">{made.key}</code>
           </p>
         </Notice>
       )}

@@ -83,7 +83,7 @@ export interface Reading {
 /** The values of one line of a plot, at the times of the readings; null if unknown. */
 export type Series = readonly (number | null)[];
 
-/** Five minutes of readings every two seconds. */
+/** Five minutes of readings every two seconds, if none are older. */
 const MOST_READINGS = 150;
 /** Quantiles cover several recent readings, so that a single request does not cause a spike. */
 const QUANTILE_READINGS = 5;
@@ -92,13 +92,15 @@ const REQUESTS = "lodestone_http_requests_total";
 const SECONDS = "lodestone_http_request_duration_seconds";
 
 /**
- * @returns the readings with the new one. After a restart of the server only the new one, because its
- *   counters begin anew.
+ * @returns the readings with the new one. When there are too many, every second of the older half is left out, so that
+ *   they reach back as far as the page has been open. After a restart of the server only the new one, because its counters begin anew.
  */
 export function withReading(readings: readonly Reading[], reading: Reading): readonly Reading[] {
   const last = readings.at(-1);
   const isRestarted = last !== undefined && startOf(last) !== startOf(reading);
-  return isRestarted ? [reading] : [...readings, reading].slice(-MOST_READINGS);
+  if (isRestarted) return [reading];
+  const all = [...readings, reading];
+  return all.length <= MOST_READINGS ? all : all.filter((_, i) => i % 2 === 0 || i > all.length / 2);
 }
 
 const startOf = ({ metrics }: Reading): number | undefined => total(metrics, "process_start_time_seconds");

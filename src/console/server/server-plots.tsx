@@ -1,14 +1,13 @@
 /** Which of the server's metrics are plotted. */
 
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
-import uPlot from "uplot";
+import type uPlot from "uplot";
 import { sizeInWords } from "../parts/numbers.ts";
-import { currentTheme } from "../state/theme.ts";
+import { PlotFrame, type PlotLook } from "../parts/plot-frame.tsx";
 import { gauge, isFailure, isOthers, isRefused, isSearch, latency, type Reading, requestRate, type Series } from "./metrics.ts";
 
 const rate = (value: number): string => `${shortly(value)}/s`;
-const milliseconds = (value: number): string => `${shortly(value)} ms`;
+const milliseconds = (value: number): string => (value >= 1_000 ? `${shortly(value / 1_000)} s` : `${shortly(value)} ms`);
 
 interface PlotKind {
   readonly title: string;
@@ -34,38 +33,36 @@ const PLOTS: readonly PlotKind[] = [
     title: "Latency",
     format: milliseconds,
     lines: [
-      { label: "half below", of: (readings) => latency(readings, 0.5) },
-      { label: "99 of 100 below", of: (readings) => latency(readings, 0.99) },
+      { label: "p50", of: (readings) => latency(readings, 0.5) },
+      { label: "p99", of: (readings) => latency(readings, 0.99) },
     ],
   },
   {
-    title: "Refused and failed",
+    title: "Errors",
     format: rate,
     lines: [
-      { label: "beyond capacity (429)", of: (readings) => requestRate(readings, isRefused) },
-      { label: "failed (5xx)", of: (readings) => requestRate(readings, isFailure) },
+      { label: "429, at capacity", of: (readings) => requestRate(readings, isRefused) },
+      { label: "5xx, failed", of: (readings) => requestRate(readings, isFailure) },
     ],
   },
   {
-    title: "Searches behind the records",
+    title: "Search lag",
     format: milliseconds,
-    lines: [
-      gaugeLine("oldest change not seen", "lodestone_search_lag_seconds", 1000),
-      gaugeLine("99 of 100 seen within", "lodestone_search_lag_p99_seconds", 1000),
-    ],
+    lines: [gaugeLine("now", "lodestone_search_lag_seconds", 1000), gaugeLine("p99", "lodestone_search_lag_p99_seconds", 1000)],
   },
   {
     title: "Memory",
     format: sizeInWords,
-    lines: [gaugeLine("process", "process_resident_memory_bytes"), gaugeLine("search", "lodestone_search_memory_bytes")],
+    lines: [
+      gaugeLine("RSS", "process_resident_memory_bytes"),
+      gaugeLine("heap", "nodejs_heap_size_used_bytes"),
+      gaugeLine("search", "lodestone_search_memory_bytes"),
+    ],
   },
   {
-    title: "Event loop",
+    title: "Event loop lag",
     format: milliseconds,
-    lines: [
-      gaugeLine("mean wait", "nodejs_eventloop_lag_mean_seconds", 1000),
-      gaugeLine("99 of 100 below", "nodejs_eventloop_lag_p99_seconds", 1000),
-    ],
+    lines: [gaugeLine("mean", "nodejs_eventloop_lag_mean_seconds", 1000), gaugeLine("p99", "nodejs_eventloop_lag_p99_seconds", 1000)],
   },
 ];
 
@@ -86,8 +83,7 @@ export function ServerPlots({ readings }: { readings: readonly Reading[] }): JSX
   );
 }
 
-const shortly = (value: number): string =>
-  value >= 100 || value === 0 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toPrecision(2);
+const shortly = (value: number): string => (value >= 10 ? value.toFixed(0) : String(Number(value.toPrecision(2))));
 
 interface Line {
   readonly label: string;
@@ -106,32 +102,13 @@ const HEIGHT = 150;
 /** Names of colours in base.css, and of classes in server.css. */
 const COLORS = ["--accent", "--negative", "--bad"] as const;
 
-/** A plot over time, drawn by uPlot on a canvas. The legend gives the latest values as text. */
+/** A plot over time. The legend gives the latest values as text. */
 function Plot({ title, times, lines, format }: PlotProps): JSX.Element {
-  const frame = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | undefined>(undefined);
   const data = [times, ...lines.map(({ values }) => values)] as unknown as uPlot.AlignedData;
-  const labels = lines.map(({ label }) => label).join("\n");
-  const theme = currentTheme();
-
-  useEffect(() => {
-    const element = frame.current as HTMLDivElement;
-    plot.current = new uPlot(optionsOf(element, lines, format), data, element);
-    const observer = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height: HEIGHT }));
-    observer.observe(element);
-    return () => {
-      observer.disconnect();
-      plot.current?.destroy();
-      plot.current = undefined;
-    };
-  }, [labels, theme]);
-
-  useEffect(() => plot.current?.setData(data), [times]);
-
   return (
     <section class="card plot" aria-label={title}>
       <h2>{title}</h2>
-      <div ref={frame} class="plot-frame" aria-hidden="true" />
+      <PlotFrame data={data} optionsOf={(look) => optionsOf(look, lines, format)} about={title} height={HEIGHT} />
       <ul class="legend">
         {lines.map(({ label, values }, i) => (
           <li key={label}>
@@ -152,25 +129,15 @@ function latestOf(values: Series, format: (value: number) => string): string {
 /** "14:03:20", on one line. */
 const timeOf = (seconds: number): string => new Date(seconds * 1000).toLocaleTimeString("en-GB");
 
-function optionsOf(element: HTMLElement, lines: readonly Line[], format: (value: number) => string): uPlot.Options {
-  const style = getComputedStyle(element);
-  const color = (name: string): string => style.getPropertyValue(name).trim();
-  const axis = {
-    stroke: color("--muted"),
-    grid: { stroke: color("--line"), width: 1 },
-    ticks: { show: false },
-    font: `12px ${style.fontFamily}`,
-  };
+function optionsOf({ color, axis }: PlotLook, lines: readonly Line[], format: (value: number) => string) {
   return {
-    width: element.clientWidth,
-    height: HEIGHT,
-    legend: { show: false },
-    cursor: { show: false },
     // From zero, so that the height of a line shows its size.
-    scales: { y: { range: (_, __, most) => [0, Math.max(most ?? 0, Number.MIN_VALUE) * 1.1 || 1] } },
+    scales: {
+      y: { range: (_: uPlot, __: number, most: number): uPlot.Range.MinMax => [0, Math.max(most ?? 0, Number.MIN_VALUE) * 1.1 || 1] },
+    },
     axes: [
-      { ...axis, size: 28, space: 90, values: (_, splits) => splits.map(timeOf) },
-      { ...axis, size: 64, values: (_, splits) => splits.map(format) },
+      { ...axis, size: 28, space: 90, values: (_: uPlot, splits: number[]) => splits.map(timeOf) },
+      { ...axis, size: 64, values: (_: uPlot, splits: number[]) => splits.map(format) },
     ],
     series: [
       {},

@@ -1,62 +1,27 @@
 /** The state of the server: readiness, load, lag and memory as live plots; keys and backups for administrators. */
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ApiError, apiBase, branchPath, call, messageOf, type Place } from "../api/client.ts";
+import { branchPath, call, type Place } from "../api/client.ts";
 import { useAnswer, useAttempt } from "../parts/form.tsx";
 import { Fault, Waiting } from "../parts/notice.tsx";
 import { counted, dayInWords, sizeInWords, timeInWords } from "../parts/numbers.ts";
 import { type ApiDescription, bodySchema, type JsonSchema, operationsOf, resolve } from "../reference/api-description.ts";
-import { access, connection, mayAdminister } from "../state/page-session.ts";
+import { access, mayAdminister } from "../state/page-session.ts";
 import { hrefOf } from "../state/route.ts";
 import { databases, type TableSchema } from "../state/server-content.ts";
 import { KeyPanel } from "./key-panel.tsx";
-import { type Metrics, parseMetrics, type Reading, total, withReading } from "./metrics.ts";
+import { type Metrics, type Reading, total } from "./metrics.ts";
+import { type Readiness, serverHistory } from "./server-history.ts";
 import { ServerPlots } from "./server-plots.tsx";
 
-const READ_EVERY_MS = 2_000;
-
-interface Readiness {
-  readonly status: string;
-  readonly message?: string;
-  readonly pending?: number;
-  readonly part?: { readonly index: number; readonly of: number; readonly missing: readonly number[] };
-}
-
-/** Kept while the page is open, so that visiting another view loses nothing of the plots. */
-let kept: readonly Reading[] = [];
-
 export function ServerView(): JSX.Element {
-  const [readings, setReadings] = useState(kept);
-  const [readiness, setReadiness] = useState<Readiness | undefined>(undefined);
-  const [fault, setFault] = useState("");
-  useEffect(() => {
-    let isOver = false;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    async function read(): Promise<void> {
-      try {
-        // Nobody looks at a page in the background.
-        if (!document.hidden) {
-          const metrics = parseMetrics(await call<string>("GET", "/metrics"));
-          kept = withReading(kept, { time: Date.now() / 1000, metrics });
-          const now = await readReadiness();
-          if (isOver) return;
-          setReadings(kept);
-          setReadiness(now);
-          setFault("");
-        }
-      } catch (error) {
-        if (!isOver && connection.value === "up") setFault(messageOf(error));
-      }
-      if (!isOver) timer = setTimeout(() => void read(), READ_EVERY_MS);
-    }
-    void read();
-    return () => {
-      isOver = true;
-      clearTimeout(timer);
-    };
-  }, []);
+  const history = serverHistory();
+  useEffect(() => history.watch(), [history]);
+  const readings = history.readings.value;
+  const readiness = history.readiness.value;
+  const fault = history.fault.value;
   const last = readings.at(-1);
-  if (last === undefined) return fault === "" ? <Waiting what="Reading the metrics …" /> : <Fault>{fault}</Fault>;
+  if (last === undefined) return fault === "" ? <Waiting what="Loading …" /> : <Fault>{fault}</Fault>;
   return (
     <div class="stack">
       {fault !== "" && <Fault>{fault}</Fault>}
@@ -76,32 +41,27 @@ export function ServerView(): JSX.Element {
   );
 }
 
-/** Not being ready is an answer, not a fault. */
-async function readReadiness(): Promise<Readiness> {
-  const response = await fetch(`${apiBase()}/readyz`, { cache: "no-store" });
-  if (response.status !== 200 && response.status !== 503) throw new ApiError(response.status, `The server answered ${response.status}.`);
-  return (await response.json()) as Readiness;
-}
-
 function Facts({ reading: { metrics }, readiness }: { reading: Reading; readiness: Readiness | undefined }): JSX.Element {
   const value = (name: string): number => total(metrics, name) ?? 0;
   const node = metrics.get("nodejs_version_info")?.[0]?.labels.version ?? "";
+  const walBytes = total(metrics, "lodestone_wal_bytes");
   const isReady = readiness?.status === "ready";
   return (
     <>
       <dl class="facts">
-        <Fact name="State">
+        <Fact name="Status">
           <span class={`dot ${isReady ? "good" : "warn"}`} aria-hidden="true" /> {readiness?.status ?? "…"}
         </Fact>
-        <Fact name="Up">{duration(Date.now() / 1000 - value("process_start_time_seconds"))}</Fact>
+        <Fact name="Uptime">{duration(Date.now() / 1000 - value("process_start_time_seconds"))}</Fact>
         <Fact name="Vectors in memory">{value("lodestone_search_rows").toLocaleString("en")}</Fact>
         <Fact name="Requests in progress">
           {value("lodestone_http_requests_in_progress")} of {value("lodestone_http_requests_limit").toLocaleString("en")}
         </Fact>
-        <Fact name="Held by answers">
+        <Fact name="Answers in memory">
           {sizeInWords(value("lodestone_answer_memory_bytes"))} of {sizeInWords(value("lodestone_answer_memory_limit_bytes"))}
         </Fact>
-        <Fact name="Timed out">{value("lodestone_statement_timeouts_total").toLocaleString("en")}</Fact>
+        {walBytes !== undefined && <Fact name="WAL on disk">{sizeInWords(walBytes)}</Fact>}
+        <Fact name="Statement timeouts">{value("lodestone_statement_timeouts_total").toLocaleString("en")}</Fact>
         <Fact name="Version">
           {access.value?.version} <span class="muted small">Node {node.replace("v", "")}</span>
         </Fact>
@@ -180,7 +140,7 @@ function BackupPanel(): JSX.Element {
         ))}
       </ul>
       <p class="muted small">
-        A backup is a data directory of its own. <code>lodestone restore</code> puts it back.
+        A backup is a complete data directory. <code>lodestone restore</code> brings it back.
       </p>
     </section>
   );
@@ -230,27 +190,27 @@ function Branch({ place }: { place: Place }): JSX.Element {
 
 function inWords({ createdAt, version, schema: { tables } }: BranchState): string {
   const vectors = tables.flatMap(({ columns }) => columns.filter(({ type }) => type === "vector")).length;
-  return `${counted(tables.length, "table")}, ${counted(vectors, "column")} of vectors · schema ${version} · ${dayInWords(createdAt)}`;
+  return `${counted(tables.length, "table")}, ${counted(vectors, "column")} of vectors · schema version ${version} · ${dayInWords(createdAt)}`;
 }
 
 const plain = (value: number): string => value.toLocaleString("en");
 
 /** Of all requests together; beyond it the answer is 429. */
 const SHARED = [
-  { name: "Requests at once", metric: "lodestone_http_requests_limit", inWords: plain },
-  { name: "Bodies at once", metric: "lodestone_http_body_bytes_limit", inWords: sizeInWords },
-  { name: "Answers at once", metric: "lodestone_answer_memory_limit_bytes", inWords: sizeInWords },
+  { name: "Concurrent requests", metric: "lodestone_http_requests_limit", inWords: plain },
+  { name: "Request bodies in memory", metric: "lodestone_http_body_bytes_limit", inWords: sizeInWords },
+  { name: "Answers in memory", metric: "lodestone_answer_memory_limit_bytes", inWords: sizeInWords },
 ] as const;
 
 /** Of one request; beyond it the answer is 400. `member` leads to it in the body; "[]" are the elements of a list. */
 const OWN = [
-  { name: "Records of a page", operationId: "queryRecords", member: "page.size" },
-  { name: "Results of a vector search", operationId: "vectorSearch", member: "size" },
-  { name: "Queries of a vector search", operationId: "vectorSearch", member: "queryVectors" },
-  { name: "Operations of a transaction", operationId: "runTransaction", member: "operations" },
-  { name: "Records of a bulk insert", operationId: "insertRecords", member: "records" },
-  { name: "Columns of a table", operationId: "createTable", member: "columns" },
-  { name: "Dimensions of a vector", operationId: "createTable", member: "columns.[].vector.dimension" },
+  { name: "Records per page", operationId: "queryRecords", member: "page.size" },
+  { name: "Results per vector search", operationId: "vectorSearch", member: "size" },
+  { name: "Query vectors per search", operationId: "vectorSearch", member: "queryVectors" },
+  { name: "Operations per transaction", operationId: "runTransaction", member: "operations" },
+  { name: "Records per bulk insert", operationId: "insertRecords", member: "records" },
+  { name: "Columns per table", operationId: "createTable", member: "columns" },
+  { name: "Dimensions per vector", operationId: "createTable", member: "columns.[].vector.dimension" },
 ] as const;
 
 /** The server's limits: those that all requests share, from its metrics; those of one request, from its API description. */

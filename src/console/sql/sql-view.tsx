@@ -1,17 +1,20 @@
 /** SQL over HTTP: a statement with its parameters, its result, and the position of an error. */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, branchPath, call, messageOf, type Place } from "../api/client.ts";
 import { NoPlace } from "../parts/current-table.tsx";
 import { Field, TextField } from "../parts/form.tsx";
 import { Icon } from "../parts/icons.tsx";
-import { Fault, Notice } from "../parts/notice.tsx";
-import { shortNumber } from "../parts/numbers.ts";
+import { Fault } from "../parts/notice.tsx";
 import { useKept } from "../state/kept.ts";
 import { mayWrite } from "../state/page-session.ts";
-import { route } from "../state/route.ts";
+import { route, tell } from "../state/route.ts";
 import { currentTable, tables } from "../state/server-content.ts";
+import type { SqlAnswer } from "./answer-values.ts";
+import { SavedMenu } from "./saved-menu.tsx";
+import { Answer, type Answered } from "./sql-answer.tsx";
 import { SqlEditor } from "./sql-editor.tsx";
+import { keepRecent, MOST_CHARACTERS, recentStatements } from "./sql-statements.ts";
 
 export function SqlView(): JSX.Element {
   const { place } = route.value;
@@ -19,18 +22,18 @@ export function SqlView(): JSX.Element {
   return <Sql key={branchPath(place)} place={place} />;
 }
 
-interface Answered {
-  readonly answer: SqlAnswer;
-  /** Of the whole request, as measured by the page. */
-  readonly ms: number;
-}
+/** A shorter statement needs no button that stops it. */
+const BUSY_MS = 300;
+
+const EXPLAIN = "EXPLAIN (FORMAT JSON) ";
 
 function Sql({ place }: { place: Place }): JSX.Element {
   const table = currentTable.value ?? tables.value?.[0];
+  const { params: told } = route.value;
   const branch = branchPath(place);
   const [text, setText] = useKept(
     `sql ${branch}`,
-    () => statements(place)[0] ?? (table === undefined ? "" : `SELECT *\nFROM "${table.name.replaceAll('"', '""')}"\nLIMIT 20`),
+    () => recentStatements(place)[0] ?? (table === undefined ? "" : `SELECT *\nFROM "${table.name.replaceAll('"', '""')}"\nLIMIT 20`),
   );
   const [replacement, setReplacement] = useState<{ text: string } | undefined>(undefined);
   const [paramsText, setParamsText] = useKept(`parameters ${branch}`, () => "");
@@ -38,8 +41,20 @@ function Sql({ place }: { place: Place }): JSX.Element {
   const [fault, setFault] = useState<{ at: number | undefined; message: string } | undefined>(undefined);
   const [answered, setAnswered] = useKept<Answered | undefined>(`answer ${branch}`, () => undefined);
   const [isBusy, setBusy] = useState(false);
+  const [isSlow, setSlow] = useState(false);
+  const [isStopped, setStopped] = useState(false);
+  const running = useRef<AbortController | undefined>(undefined);
 
-  async function run(): Promise<void> {
+  // Of a link, or by Back. It is not run by itself: it may change something.
+  useEffect(() => {
+    if (told.sql === undefined || told.sql === text) return;
+    setText(told.sql);
+    setReplacement({ text: told.sql });
+    setParamsText(told.params ?? "");
+  }, [told.sql]);
+
+  /** @param prefix  stands before the statement; the positions of errors do not count it. */
+  async function run(prefix = ""): Promise<void> {
     if (isBusy) return;
     setFault(undefined);
     setParamsFault("");
@@ -48,22 +63,35 @@ function Sql({ place }: { place: Place }): JSX.Element {
       setParamsFault('Expected a list in JSON, such as [1, "red"].');
       return;
     }
+    setStopped(false);
     setBusy(true);
+    const controller = new AbortController();
+    running.current = controller;
+    const timer = setTimeout(() => setSlow(true), BUSY_MS);
     const beganMs = performance.now();
     try {
-      const body = { statement: text, responseType: "array", ...(params.length === 0 ? {} : { params }) };
-      const answer = await call<SqlAnswer>("POST", `${branchPath(place)}/sql`, body);
+      const body = { statement: prefix + text, responseType: "array", ...(params.length === 0 ? {} : { params }) };
+      const answer = await call<SqlAnswer>("POST", `${branchPath(place)}/sql`, body, controller.signal);
       setAnswered({ answer, ms: performance.now() - beganMs });
-      keepStatement(place, text);
+      keepRecent(place, text);
+      tell({ sql: text.length > MOST_CHARACTERS ? undefined : text, params: paramsText });
     } catch (error) {
-      const message = messageOf(error);
-      if (error instanceof ApiError && /\bparams\b|\bparameters?\b/i.test(message)) setParamsFault(message);
+      const message = messageOf(error).replace(AT_CHARACTER, (_, at: string) => `(at character ${Number(at) - prefix.length})`);
+      if (controller.signal.aborted) setStopped(true);
+      else if (error instanceof ApiError && /\bparams\b|\bparameters?\b/i.test(message)) setParamsFault(message);
       else setFault({ at: placeOf(message, text), message });
     }
+    clearTimeout(timer);
+    setSlow(false);
     setBusy(false);
   }
 
-  const earlier = statements(place);
+  function take(statement: string, params: string): void {
+    setReplacement({ text: statement });
+    setParamsText(params);
+  }
+
+  const earlier = recentStatements(place);
   return (
     <div class="stack">
       <section class="card sql-card" aria-label="Statement">
@@ -87,7 +115,7 @@ function Sql({ place }: { place: Place }): JSX.Element {
             onInput={setParamsText}
           />
           {earlier.length > 0 && (
-            <Field label="Earlier">
+            <Field label="Recent">
               {(ids) => (
                 <select
                   {...ids}
@@ -104,30 +132,38 @@ function Sql({ place }: { place: Place }): JSX.Element {
               )}
             </Field>
           )}
-          <button type="button" class="primary" disabled={isBusy} onClick={() => void run()}>
-            <Icon name="play" /> {isBusy ? "Running …" : "Run"}
-          </button>
+          <div class="actions">
+            <SavedMenu place={place} text={text} params={paramsText} onTake={(saved) => take(saved.text, saved.params)} />
+            {isSlow && (
+              <button type="button" onClick={() => running.current?.abort()}>
+                Stop
+              </button>
+            )}
+            <button
+              type="button"
+              disabled={isBusy}
+              title="How it would be run, without running it"
+              onClick={() => void run(/^\s*EXPLAIN\b/i.test(text) ? "" : EXPLAIN)}
+            >
+              Explain
+            </button>
+            <button type="button" class="primary" disabled={isBusy} onClick={() => void run()}>
+              <Icon name="play" /> {isBusy ? "Running …" : "Run"}
+            </button>
+          </div>
         </div>
-        <p class="hint">Ctrl or ⌘ with Enter runs it.{mayWrite.value ? "" : " This key may only read."}</p>
+        <p class="hint" role="status">
+          {isStopped
+            ? "Stopped. A statement that the server had begun may still have made its changes."
+            : `Ctrl+Enter or ⌘+Enter runs the statement.${mayWrite.value ? "" : " This key can only read."}`}
+        </p>
       </section>
-      {answered !== undefined && <Answer {...answered} />}
+      {answered !== undefined && <Answer {...answered} isOld={fault !== undefined || paramsFault !== ""} />}
     </div>
   );
 }
 
-function Answer({ answer, ms }: Answered): JSX.Element {
-  const { rowCount, total, warning, columns } = answer;
-  const rows = (count: number): string => `${count.toLocaleString("en")} ${count === 1 ? "row" : "rows"}`;
-  return (
-    <section class="card stack" aria-label="Answer">
-      <p role="status" class="muted small">
-        {columns.length === 0 ? `${rows(rowCount)} changed` : rows(total)} in {ms.toFixed(0)} ms
-      </p>
-      {warning !== undefined && <Notice>{warning}</Notice>}
-      {columns.length > 0 && <ResultTable answer={answer} />}
-    </section>
-  );
-}
+const AT_CHARACTER = /\(at character (\d+)\)/;
 
 function parseParams(text: string): readonly unknown[] | undefined {
   if (text.trim() === "") return [];
@@ -144,129 +180,7 @@ function parseParams(text: string): readonly unknown[] | undefined {
  * units. undefined: there is no position.
  */
 function placeOf(message: string, text: string): number | undefined {
-  const character = /\(at character (\d+)\)/.exec(message)?.[1];
+  const character = AT_CHARACTER.exec(message)?.[1];
   if (character === undefined) return undefined;
   return [...text].slice(0, Number(character) - 1).join("").length;
-}
-
-interface SqlAnswer {
-  readonly columns: readonly { readonly name: string; readonly type: string }[];
-  readonly rows: readonly (readonly unknown[])[];
-  readonly total: number;
-  readonly rowCount: number;
-  readonly warning?: string;
-}
-
-const NUMBERS = new Set(["int2", "int4", "int8", "float4", "float8", "numeric"]);
-const MAX_SHOWN = 300;
-
-/**
- * The result of a statement as a table; numbers of one column as a plot. A result has at most 1,000 rows, so
- * all of them are in the page.
- */
-function ResultTable({ answer: { columns, rows } }: { answer: SqlAnswer }): JSX.Element {
-  const numeric = columns.flatMap(({ type }, i) => (NUMBERS.has(type) ? [i] : []));
-  const [plotted, setPlotted] = useState<number | undefined>(undefined);
-  const plot = plotted !== undefined && numeric.includes(plotted) ? plotted : undefined;
-  return (
-    <>
-      {numeric.length > 0 && rows.length > 1 && (
-        <div class="actions small">
-          <span class="muted">Plot</span>
-          <div class="segmented" role="group" aria-label="Plot a column">
-            <button type="button" aria-pressed={plot === undefined} onClick={() => setPlotted(undefined)}>
-              none
-            </button>
-            {numeric.map((i) => (
-              <button key={i} type="button" aria-pressed={plot === i} onClick={() => setPlotted(i)}>
-                {columns[i]?.name}
-              </button>
-            ))}
-          </div>
-        </div>
-      )}
-      {plot !== undefined && <BarPlot name={columns[plot]?.name ?? ""} values={rows.map((row) => Number(row[plot]))} />}
-      <div class="table-scroll result-scroll" role="region" tabIndex={0} aria-label="Rows of the answer">
-        <table class="plain">
-          <thead>
-            <tr>
-              {columns.map(({ name, type }, i) => (
-                <th key={i} scope="col" class={NUMBERS.has(type) ? "number" : ""}>
-                  <bdi>{name}</bdi> <span class="type">{type}</span>
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row, i) => (
-              <tr key={i}>
-                {columns.map(({ type }, j) => (
-                  <td key={j} class={NUMBERS.has(type) ? "number" : ""}>
-                    <bdi>{shown(row[j])}</bdi>
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </>
-  );
-}
-
-function shown(value: unknown): string {
-  if (value === null || value === undefined) return "∅";
-  const text = typeof value === "string" ? value : JSON.stringify(value);
-  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
-}
-
-function BarPlot({ name, values }: { name: string; values: readonly number[] }): JSX.Element {
-  const bars = values.map((value) => (Number.isFinite(value) ? value : 0));
-  const most = Math.max(0, ...bars);
-  const least = Math.min(0, ...bars);
-  const height = (value: number): number => (Math.abs(value) / (most - least || 1)) * 100;
-  const zero = height(most);
-  return (
-    <svg
-      class="bar-plot"
-      viewBox={`0 0 ${bars.length * 10} 100`}
-      preserveAspectRatio="none"
-      role="img"
-      aria-label={`${name}: ${bars.length} values from ${shortNumber(Math.min(...bars))} to ${shortNumber(Math.max(...bars))}`}
-    >
-      {bars.map((value, i) => (
-        <rect
-          key={i}
-          class={value < 0 ? "negative" : "positive"}
-          x={i * 10 + 1}
-          width="8"
-          y={value < 0 ? zero : zero - height(value)}
-          height={height(value)}
-        >
-          <title>{shortNumber(value)}</title>
-        </rect>
-      ))}
-    </svg>
-  );
-}
-
-const MOST = 30;
-const MOST_CHARACTERS = 20_000;
-
-const keyOf = (place: Place): string => `lodestone.sql ${branchPath(place)}`;
-
-/** Recent statements, kept in this tab's session for each branch. Latest first. */
-function statements(place: Place): readonly string[] {
-  try {
-    const kept: unknown = JSON.parse(sessionStorage.getItem(keyOf(place)) ?? "[]");
-    return Array.isArray(kept) ? kept.map(String) : [];
-  } catch {
-    return [];
-  }
-}
-
-function keepStatement(place: Place, statement: string): void {
-  if (statement.length > MOST_CHARACTERS) return;
-  const kept = [statement, ...statements(place).filter((other) => other !== statement)].slice(0, MOST);
-  sessionStorage.setItem(keyOf(place), JSON.stringify(kept));
 }

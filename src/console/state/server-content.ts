@@ -21,13 +21,16 @@ export const currentTable = computed(() => tables.value?.find(({ name }) => name
 const { compare } = new Intl.Collator("en", { numeric: true });
 /** As people count: branch-2 before branch-10. */
 const byName = (a: { readonly name: string }, b: { readonly name: string }): number => compare(a.name, b.name);
+/** main before others. */
+const mainFirst = (a: { readonly name: string }, b: { readonly name: string }): number =>
+  Number(b.name === "main") - Number(a.name === "main") || byName(a, b);
 
 export async function loadDatabases(): Promise<void> {
   const { databases: found } = await call<{ databases: { name: string }[] }>("GET", "/dbs");
   databases.value = await Promise.all(
     found.toSorted(byName).map(async ({ name }) => {
       const { branches } = await call<{ branches: { name: string }[] }>("GET", `/dbs/${encodeURIComponent(name)}`);
-      return { name, branches: branches.toSorted(byName).map((branch) => branch.name) };
+      return { name, branches: branches.toSorted(mainFirst).map((branch) => branch.name) };
     }),
   );
 }
@@ -74,14 +77,12 @@ export async function loadTables(place: Place): Promise<void> {
 export function settleTable(): void {
   const { view, place, table } = route.value;
   const found = tables.value;
-  if (view === "home" || place === undefined || found === undefined || found.length === 0 || table !== undefined) return;
+  if (view === "home" || view === "new" || place === undefined || found === undefined || found.length === 0 || table !== undefined) return;
   const withVectors = found.find(({ columns }) => columns.some(({ type }) => type === "vector"));
   goInstead(view, place, (withVectors ?? (found[0] as TableSchema)).name);
 }
 
-/** main before others. */
-export const firstBranch = (database: DatabaseEntry | undefined): string | undefined =>
-  database?.branches.includes("main") ? "main" : database?.branches[0];
+export const firstBranch = (database: DatabaseEntry | undefined): string | undefined => database?.branches[0];
 
 /** The first branch of the first database. */
 export function firstPlace(): Place | undefined {

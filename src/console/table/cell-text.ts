@@ -51,6 +51,21 @@ function parsed(text: string): unknown {
 const MAX_SHOWN = 160;
 
 export function shortText(column: ColumnSchema, value: unknown): string {
-  const text = typeof value === "string" ? value : textOf(column, value);
+  const text = readable(column, value);
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+}
+
+function readable(column: ColumnSchema, value: unknown): string {
+  if (column.type === "multiple" && Array.isArray(value)) return value.join(", ");
+  if (typeof value !== "string") return textOf(column, value);
+  return column.type === "datetime" ? shortTime(value) : value;
+}
+
+/** "2026-11-25", "2026-11-25 10:58", "2026-11-25 10:58:03.250", in UTC; what is no time stays as it is. */
+function shortTime(time: string): string {
+  const parts = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d(?:\.\d+)?)?Z$/.exec(time);
+  if (parts === null) return time;
+  const [, day, minute, rest = ""] = parts;
+  const seconds = /[1-9]/.test(rest) ? rest.replace(/\.0+$/, "") : "";
+  return minute === "00:00" && seconds === "" ? String(day) : `${day} ${minute}${seconds}`;
 }

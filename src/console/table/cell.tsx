@@ -1,27 +1,33 @@
 /** One cell: a value to read, or its text to edit, with the server's message below it. */
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { messageOf, type Place } from "../api/client.ts";
 import { Swatch } from "../parts/icons.tsx";
 import { shortNumber } from "../parts/numbers.ts";
 import { grouped, normOf } from "../search/terms.ts";
 import { useKept } from "../state/kept.ts";
 import { hrefOf } from "../state/route.ts";
-import type { ColumnSchema } from "../state/server-content.ts";
+import { type ColumnSchema, type TableSchema, tables } from "../state/server-content.ts";
+import { useTitles } from "../state/titles.ts";
 import { linkId, shortText, textOf } from "./cell-text.ts";
 
-export function CellValue({ column, value, place }: { column: ColumnSchema; value: unknown; place: Place }): JSX.Element | null {
+interface CellValueProps {
+  column: ColumnSchema;
+  value: unknown;
+  place: Place;
+  /** However long it is. */
+  isWhole?: boolean;
+}
+
+export function CellValue({ column, value, place, isWhole = false }: CellValueProps): JSX.Element | null {
   if (value === undefined || value === null) return <span class="muted">–</span>;
   if (column.type === "vector" && Array.isArray(value)) return <VectorStrip vector={value as number[]} />;
   const target = linkId(value);
   if (column.type === "link" && column.link !== undefined && target !== undefined) {
-    return (
-      <a href={hrefOf("table", place, column.link.table, target)} tabIndex={-1}>
-        <bdi>{target}</bdi>
-      </a>
-    );
+    const linked = tables.value?.find(({ name }) => name === column.link?.table);
+    if (linked !== undefined) return <LinkValue place={place} table={linked} id={target} />;
   }
-  const text = shortText(column, value);
+  const text = isWhole ? textOf(column, value) : shortText(column, value);
   return (
     <>
       {/^#[0-9a-f]{6}$/i.test(text) && <Swatch color={text} />}
@@ -30,27 +36,37 @@ export function CellValue({ column, value, place }: { column: ColumnSchema; valu
   );
 }
 
+/** Leads to the record; called by its title. */
+function LinkValue({ place, table, id }: { place: Place; table: TableSchema; id: string }): JSX.Element {
+  const titles = useTitles(place, table, [id]);
+  return (
+    <a href={hrefOf("table", place, table.name, id)} title={id}>
+      <bdi>{titles.of(id)}</bdi>
+    </a>
+  );
+}
+
 interface CellEditorProps {
   /** Under this name the text is kept while it is being edited. */
   kept: string;
   column: ColumnSchema;
-  value: unknown;
-  /** @throws the server's objection. */
+  /** What the cell shows. */
+  shown: string;
+  /** The text, and why it was refused, when it was saved before. */
+  refused?: { readonly text: string; readonly fault: string } | undefined;
+  /** Only called with another text. @throws the server's objection. */
   onSave: (text: string) => Promise<void>;
   onClose: () => void;
-  /**
-   * Receives the function that saves the text if it was changed; called before another cell is edited. It resolves to false
-   * when the server refuses the text, which is then still there, with the reason.
-   */
-  saver: { current: (() => Promise<boolean>) | undefined };
 }
 
-export function CellEditor({ kept, column, value, onSave, onClose, saver }: CellEditorProps): JSX.Element {
-  const [text, setText] = useKept(kept, () => textOf(column, value));
+export function CellEditor({ kept, column, shown, refused, onSave, onClose }: CellEditorProps): JSX.Element {
+  const [text, setText] = useKept(kept, () => refused?.text ?? shown);
   const editor = useRef<HTMLDivElement>(null);
-  const [fault, setFault] = useState("");
+  const [isDate] = useState(() => column.type === "datetime" && (text === "" || TIME.test(text)));
+  const [fault, setFault] = useState(refused?.fault ?? "");
   const [isBusy, setBusy] = useState(false);
-  useEffect(() => {
+  // Before the next key arrives: typing in a cell opens its editor, and the second letter belongs to it already.
+  useLayoutEffect(() => {
     const element = editor.current as HTMLDivElement;
     const box = element.getBoundingClientRect();
     const frame = (element.closest(".grid") ?? element).getBoundingClientRect();
@@ -59,26 +75,25 @@ export function CellEditor({ kept, column, value, onSave, onClose, saver }: Cell
     if (box.bottom > frame.bottom) element.classList.add("upward");
     // Of the double click.
     getSelection()?.removeAllRanges();
-    const control = element.querySelector<HTMLElement>("textarea, select");
-    control?.focus();
-    if (control instanceof HTMLTextAreaElement) control.setSelectionRange(0, 0);
+    const control = element.querySelector<HTMLElement>("textarea, select, input");
+    // A cell that opens again because it was refused leaves the focus where the user has gone meanwhile.
+    const cell = element.closest('[role="gridcell"]');
+    const isElsewhere = document.activeElement !== document.body && cell?.contains(document.activeElement) !== true;
+    if (refused === undefined || !isElsewhere) control?.focus();
+    // What was begun by typing goes on at its end.
+    const at = text === shown ? 0 : text.length;
+    if (control instanceof HTMLTextAreaElement) control.setSelectionRange(at, at);
   }, []);
-  async function save(): Promise<boolean> {
-    if (isBusy) return false;
-    if (text === textOf(column, value)) return true;
+  async function finish(): Promise<void> {
+    if (isBusy) return;
     setBusy(true);
     try {
-      await onSave(text);
-      return true;
+      if (text !== shown) await onSave(text);
+      onClose();
     } catch (error) {
       setFault(messageOf(error));
       setBusy(false);
-      return false;
     }
-  }
-  saver.current = save;
-  async function finish(): Promise<void> {
-    if (await save()) onClose();
   }
   function pressKey(event: KeyboardEvent): void {
     // The grid's own keys must not act while the user is typing.
@@ -104,6 +119,17 @@ export function CellEditor({ kept, column, value, onSave, onClose, saver }: Cell
             </option>
           ))}
         </select>
+      ) : isDate ? (
+        <label class="time-field">
+          <input
+            {...common}
+            type="datetime-local"
+            step="1"
+            value={text.slice(0, 19)}
+            onInput={(event) => setText(timeOf(event.currentTarget.value))}
+          />
+          UTC
+        </label>
       ) : (
         <textarea
           {...common}
@@ -129,6 +155,12 @@ export function CellEditor({ kept, column, value, onSave, onClose, saver }: Cell
     </div>
   );
 }
+
+/** As the server says them, of the years that a field for dates has. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
+
+/** @param local  of a field for dates: without seconds if they are 0. */
+const timeOf = (local: string): string => (local === "" ? "" : `${local.length === 16 ? `${local}:00` : local}Z`);
 
 /** Of a text that is edited; longer ones are scrolled. */
 const MAX_LINES = 12;

@@ -4,10 +4,10 @@
  */
 import { signal } from "@preact/signals";
 import { MAX_OPERATIONS } from "../../records/request-limits.ts";
-import { branchPath, call, type Place, recordPath, tablePath } from "../api/client.ts";
+import { ApiError, branchPath, call, type Place, recordPath, tablePath } from "../api/client.ts";
 import { keptFor } from "../state/kept.ts";
 import type { ColumnSchema, TableSchema } from "../state/server-content.ts";
-import { linkId } from "./cell-text.ts";
+import { fromText, linkId, textOf } from "./cell-text.ts";
 import type { TableRecord } from "./record-pages.ts";
 
 type Operation = Readonly<Record<string, unknown>>;
@@ -17,6 +17,9 @@ interface Change {
   readonly said: string;
   readonly back: readonly Operation[];
 }
+
+/** Records as last written that are held at most. */
+const MAX_WRITTEN = 1_000;
 
 /** Operations that a table's history holds at most; its oldest changes go first. */
 const MAX_KEPT_OPERATIONS = 20_000;
@@ -28,10 +31,36 @@ export function historyOf(place: Place, table: TableSchema): RecordHistory {
   return history;
 }
 
+/** The record that was read or written last after an edit, for all that show it. @property path  of its table. */
+export const changedRecord = signal<{ readonly path: string; readonly record: TableRecord } | undefined>(undefined);
+
+/**
+ * Writes the text of a cell.
+ * @throws {Error} the server's words; if somebody else has changed the record meanwhile, what the cell holds now, which is then shown.
+ */
+export async function saveCell(place: Place, table: TableSchema, old: TableRecord, column: ColumnSchema, text: string): Promise<void> {
+  const path = tablePath(place, table.name);
+  try {
+    changedRecord.value = { path, record: await historyOf(place, table).edit(old, column, fromText(column, text)) };
+  } catch (error) {
+    if (!(error instanceof ApiError && error.status === 422)) throw error;
+    const now = await call<TableRecord>("GET", `${recordPath(place, table.name, old.id)}?columns=*`);
+    changedRecord.value = { path, record: now };
+    throw new Error(
+      `Somebody else changed this record meanwhile: ${column.name} is now ${textOf(column, now[column.name]) || "empty"}. Save again to write yours over it.`,
+    );
+  }
+}
+
 export class RecordHistory {
   /** The last one is the first to be undone. */
   readonly changes = signal<readonly Change[]>([]);
   readonly #place: Place;
+  /** Changes happen one after the other, so the last one is what is undone. Resolves to whether it succeeded. */
+  #turn: Promise<boolean> = Promise.resolve(true);
+  #waiting = 0;
+  /** Records as they were last written here: a change may be asked for before the table shows the one before. */
+  readonly #written = new Map<string, TableRecord>();
   /** As it is now. */
   table: TableSchema;
 
@@ -44,13 +73,54 @@ export class RecordHistory {
    * @returns the record as it is now.
    * @throws {ApiError} 422 when somebody else has changed it since it was read.
    */
-  async edit(record: TableRecord, column: ColumnSchema, value: unknown): Promise<TableRecord> {
-    const path = `${recordPath(this.#place, this.table.name, record.id)}?columns=*&ifVersion=${record.xata.version}`;
-    const now = await call<TableRecord>("PATCH", path, { [column.name]: value });
-    const old = sendable(column, record[column.name]);
-    const back = { update: { table: this.table.name, id: record.id, fields: { [column.name]: old }, ifVersion: now.xata.version } };
-    this.#remember({ said: `changed ${column.name} of ${record.id}`, back: [back] });
-    return now;
+  edit(shown: TableRecord, column: ColumnSchema, value: unknown): Promise<TableRecord> {
+    return this.#inTurn(async () => {
+      const record = this.#newest(shown);
+      const path = `${recordPath(this.#place, this.table.name, record.id)}?columns=*&ifVersion=${record.xata.version}`;
+      const now = await call<TableRecord>("PATCH", path, { [column.name]: value });
+      const old = sendable(column, record[column.name]);
+      const back = { update: { table: this.table.name, id: record.id, fields: { [column.name]: old }, ifVersion: now.xata.version } };
+      this.#remember({ said: `changed ${column.name} of ${record.id}`, back: [back] });
+      this.#written.delete(now.id);
+      this.#written.set(now.id, now);
+      if (this.#written.size > MAX_WRITTEN) this.#written.delete(this.#written.keys().next().value as string);
+      return now;
+    });
+  }
+
+  #newest(record: TableRecord): TableRecord {
+    const written = this.#written.get(record.id);
+    return written !== undefined && written.xata.updatedAt > record.xata.updatedAt ? written : record;
+  }
+
+  /** @param work  is told whether the change before it succeeded. */
+  #inTurn<T>(work: (isPreviousDone: boolean) => Promise<T>): Promise<T> {
+    this.#waiting++;
+    const turn = this.#turn.then(work).finally(() => this.#waiting--);
+    this.#turn = turn.then(
+      () => true,
+      () => false,
+    );
+    return turn;
+  }
+
+  /**
+   * Changes all of the records or none, at most MAX_OPERATIONS.
+   * @throws {ApiError} 422 when somebody else has changed one of them since it was read.
+   */
+  async editAll(changes: readonly { readonly record: TableRecord; readonly fields: Readonly<Record<string, unknown>> }[]): Promise<void> {
+    if (changes.length > MAX_OPERATIONS) {
+      throw new Error(`${changes.length} rows were pasted; a transaction changes ${MAX_OPERATIONS} at most. Nothing was changed.`);
+    }
+    const table = this.table.name;
+    await this.#run(changes.map(({ record: { id, xata }, fields }) => ({ update: { table, id, fields, ifVersion: xata.version } })));
+    const back = changes.map(({ record, fields }) => {
+      const old = this.table.columns
+        .filter(({ name }) => name in fields)
+        .map((column) => [column.name, sendable(column, record[column.name])]);
+      return { update: { table, id: record.id, fields: Object.fromEntries(old), ifVersion: record.xata.version + 1 } };
+    });
+    this.#remember({ said: `pasted into ${changes.length} records`, back });
   }
 
   async insert(id: string, fields: Readonly<Record<string, unknown>>): Promise<void> {
@@ -87,15 +157,25 @@ export class RecordHistory {
     this.#remember({ said: records.length === 1 ? `deleted ${records[0]?.id}` : `deleted ${records.length} records`, back });
   }
 
-  /** @throws {ApiError} when the current state does not allow it; it can then be tried again. */
-  async undo(): Promise<void> {
-    const change = this.changes.value.at(-1);
-    if (change === undefined) return;
-    await this.#run(change.back);
-    this.changes.value = this.changes.value.filter((other) => other !== change);
+  /**
+   * Undoes the last change, also one that is still on its way. If that one is refused, nothing is undone.
+   * @throws {ApiError} when the current state does not allow it; it can then be tried again.
+   */
+  undo(): Promise<void> {
+    const isOnItsWay = this.#waiting > 0;
+    return this.#inTurn(async (isPreviousDone) => {
+      const change = this.changes.value.at(-1);
+      if (change === undefined || (isOnItsWay && !isPreviousDone)) return;
+      await this.#send(change.back);
+      this.changes.value = this.changes.value.filter((other) => other !== change);
+    });
   }
 
   #run(operations: readonly Operation[]): Promise<{ results: { id?: string }[] }> {
+    return this.#inTurn(() => this.#send(operations));
+  }
+
+  #send(operations: readonly Operation[]): Promise<{ results: { id?: string }[] }> {
     return call("POST", `${branchPath(this.#place)}/transaction`, { operations });
   }
 

@@ -1,11 +1,12 @@
 /** A table as a spreadsheet. */
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ApiError, call, messageOf, type Place, recordPath, tablePath } from "../api/client.ts";
+import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
+import { messageOf, type Place, tablePath } from "../api/client.ts";
 import { lazyView } from "../lazy-view.tsx";
 import { type Confirmation, ConfirmDialog } from "../parts/confirm-dialog.tsx";
 import { CurrentTable } from "../parts/current-table.tsx";
-import { ActionForm, TextField, useAttempt, useRoundsOf } from "../parts/form.tsx";
+import { FileButton } from "../parts/file-button.tsx";
+import { useAttempt, useRoundsOf } from "../parts/form.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Menu } from "../parts/menu.tsx";
 import { Fault, Notice } from "../parts/notice.tsx";
@@ -13,24 +14,27 @@ import { counted } from "../parts/numbers.ts";
 import { droppedFile } from "../state/dropped-file.ts";
 import { useKept } from "../state/kept.ts";
 import { mayWrite } from "../state/page-session.ts";
-import { route } from "../state/route.ts";
+import { type Params, route, tell } from "../state/route.ts";
 import type { ColumnSchema, TableSchema } from "../state/server-content.ts";
-import { fromText, textOf } from "./cell-text.ts";
+import { fromText } from "./cell-text.ts";
+import { cellWritesOf } from "./cell-writes.ts";
+import { hiddenColumns, keepHiddenColumns, useColumnLayout } from "./column-layout.ts";
 import { FilterBar } from "./filter-bar.tsx";
 import { Grid } from "./grid.tsx";
-import { historyOf } from "./record-history.ts";
-import { RecordPages, type RecordQuestion, type TableRecord } from "./record-pages.ts";
+import { InsertForm } from "./insert-form.tsx";
+import { changedRecord, historyOf, saveCell } from "./record-history.ts";
+import { RecordPages, type RecordQuestion } from "./record-pages.ts";
 import { ExportMenu } from "./transfer/export-menu.tsx";
 
 const ImportPanel = lazyView(() => import("./transfer/import-panel.tsx"), "ImportPanel");
 
 export function TableView(): JSX.Element {
-  const { record } = route.value;
-  const spreadsheet = (place: Place, table: TableSchema): JSX.Element => {
-    const key = `${tablePath(place, table.name)} ${record ?? ""}`;
-    return <Spreadsheet key={key} kept={key} place={place} table={table} record={record} />;
-  };
-  return <CurrentTable view={spreadsheet} />;
+  return <CurrentTable view={spreadsheetOf} />;
+}
+
+function spreadsheetOf(place: Place, table: TableSchema): JSX.Element {
+  const key = tablePath(place, table.name);
+  return <Spreadsheet key={key} kept={key} place={place} table={table} />;
 }
 
 interface SpreadsheetProps {
@@ -38,32 +42,39 @@ interface SpreadsheetProps {
   kept: string;
   place: Place;
   table: TableSchema;
-  /** Of the address. */
-  record: string | undefined;
 }
 
-function Spreadsheet({ kept, place, table, record }: SpreadsheetProps): JSX.Element {
+function Spreadsheet({ kept, place, table }: SpreadsheetProps): JSX.Element {
   const pages = useMemo(() => new RecordPages(place, table), []);
   const history = historyOf(place, table);
-  const onlyRecord = record === undefined ? undefined : { id: record };
-  const [filterText, setFilterText] = useKept(`filter ${kept}`, () => (record === undefined ? "" : JSON.stringify(onlyRecord)));
+  const path = tablePath(place, table.name);
+  const layout = useColumnLayout(path, table.columns);
+  const { params } = route.value;
+  const [filterText, setFilterText] = useKept(`filter ${kept}`, () => params.filter ?? "");
   const [filterFault, setFilterFault] = useState("");
-  const [question, setQuestion] = useKept<RecordQuestion>(`question ${kept}`, () => ({ filter: onlyRecord, sort: undefined }));
+  const question = useMemo(() => questionOf(params), [params.filter, params.sort]);
+  const [turn, setTurn] = useState(0);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const [hidden, setHidden] = useState<ReadonlySet<string>>(() => hiddenColumns(place, table.name));
+  const hidden = params.hide === undefined ? hiddenColumns(path) : new Set(params.hide.split(","));
   const [edited, setEdited] = useState<string | undefined>(undefined);
   const [isInserting, setInserting] = useKept(`inserting ${kept}`, () => false);
   const [confirmation, ask] = useState<Confirmation | undefined>(undefined);
   const { fault, attempt } = useAttempt();
 
   const round = useRoundsOf(pages.fault.value !== "");
-  useEffect(() => void pages.open(question), [question, round]);
+  useEffect(() => void pages.open(question), [question, round, turn]);
+  // Back, and a link, bring back a filter with its text.
+  useEffect(() => setFilterText(params.filter ?? ""), [params.filter]);
+  const changed = changedRecord.value;
+  // Before the page is drawn: the cell does not show its old value once more.
+  useLayoutEffect(() => {
+    if (changed?.path === path) pages.replace(changed.record);
+  }, [changed]);
   pages.pinned = edited === undefined ? selected : new Set([...selected, edited]);
 
   const mayEdit = mayWrite.value;
   const held = [...pages.rows.value.values()];
   const chosen = held.filter(({ id }) => selected.has(id));
-  const path = tablePath(place, table.name);
   const file = droppedFile.value?.path === path ? droppedFile.value.file : undefined;
   const takeFile = (next: File | undefined): void => {
     droppedFile.value = next && { file: next, path };
@@ -72,8 +83,9 @@ function Spreadsheet({ kept, place, table, record }: SpreadsheetProps): JSX.Elem
 
   function applyFilter(text: string): void {
     try {
-      setQuestion({ ...question, filter: text.trim() === "" ? undefined : JSON.parse(text) });
+      if (text.trim() !== "") JSON.parse(text);
       setFilterFault("");
+      tell({ filter: text.trim() });
     } catch (error) {
       setFilterFault(`This is not JSON: ${messageOf(error)}`);
     }
@@ -87,30 +99,16 @@ function Spreadsheet({ kept, place, table, record }: SpreadsheetProps): JSX.Elem
   function sortBy(column: string): void {
     const { sort } = question;
     const next = sort?.column !== column ? "asc" : sort.direction === "asc" ? "desc" : undefined;
-    setQuestion({ ...question, sort: next === undefined ? undefined : { column, direction: next } });
-  }
-
-  async function save(old: TableRecord, column: ColumnSchema, text: string): Promise<void> {
-    try {
-      pages.replace(await history.edit(old, column, fromText(column, text)));
-    } catch (error) {
-      if (!(error instanceof ApiError && error.status === 422)) throw error;
-      // Reads what somebody else has written, so that saving again is an informed choice.
-      const now = await call<TableRecord>("GET", `${recordPath(place, table.name, old.id)}?columns=*`);
-      pages.replace(now);
-      throw new Error(
-        `Somebody else changed this record meanwhile: ${column.name} is now ${textOf(column, now[column.name]) || "empty"}. Save again to write yours over it.`,
-      );
-    }
+    tell({ sort: next === undefined ? undefined : `${next === "desc" ? "-" : ""}${column}` });
   }
 
   const removeChosen = (): void =>
     ask({
       title: chosen.length === 1 ? `Delete ${chosen[0]?.id}` : `Delete ${counted(chosen.length, "record")}`,
       consequences: [
-        `Deletes ${counted(chosen.length, "record")} of the table ${table.name}.`,
-        "Links to them become empty.",
-        "You can undo it while this page is open; the links stay empty.",
+        `${counted(chosen.length, "record")} of the table ${table.name} will be deleted.`,
+        "Links to them become empty, and stay so.",
+        "You can undo this while the page is open, but not in the links.",
       ],
       isDestructive: true,
       verb: "Delete",
@@ -127,11 +125,24 @@ function Spreadsheet({ kept, place, table, record }: SpreadsheetProps): JSX.Elem
       await pages.open(question);
     });
 
+  /** Into the rows and columns from a cell on, as one transaction; what is beyond the last of them is left out. */
+  const paste = (cells: readonly (readonly string[])[], from: { row: number; columns: readonly ColumnSchema[] }): Promise<void> =>
+    attempt(async () => {
+      const changes = cells.flatMap((line, i) => {
+        const record = pages.rows.value.get(from.row + i);
+        const fields = line.slice(0, from.columns.length).map((text, j) => [from.columns[j] as ColumnSchema, text] as const);
+        if (record === undefined) return [];
+        return [{ record, fields: Object.fromEntries(fields.map(([column, text]) => [column.name, fromText(column, text)])) }];
+      });
+      await history.editAll(changes);
+      await pages.open(question);
+    });
+
   function toggle(name: string): void {
     const next = new Set(hidden);
     if (!next.delete(name)) next.add(name);
-    setHidden(next);
-    keepHiddenColumns(place, table.name, next);
+    keepHiddenColumns(path, next);
+    tell({ hide: [...next].join(",") }, true);
   }
 
   const refused = filterFault || (pages.fault.value.startsWith("filter") ? pages.fault.value : "");
@@ -140,9 +151,9 @@ function Spreadsheet({ kept, place, table, record }: SpreadsheetProps): JSX.Elem
       <div class="toolbar">
         <FilterBar columns={table.columns} text={filterText} fault={refused} onChange={setFilterText} onApply={applyFilter} />
         <div class="actions">
-          <Columns columns={table.columns} hidden={hidden} onToggle={toggle} />
+          <Columns columns={layout.columns} hidden={hidden} onToggle={toggle} />
           <ExportMenu place={place} table={table} question={question} />
-          {mayEdit && <ImportButton onFile={takeFile} />}
+          {mayEdit && <FileButton label="Import" onFile={takeFile} />}
           {mayEdit && (
             <button type="button" onClick={() => setInserting(true)}>
               <Icon name="plus" /> New
@@ -185,82 +196,74 @@ function Spreadsheet({ kept, place, table, record }: SpreadsheetProps): JSX.Elem
       {pages.fault.value !== "" && refused === "" && (
         <Fault>
           {pages.fault.value}{" "}
-          <button type="button" onClick={() => setQuestion({ ...question })}>
+          <button type="button" onClick={() => setTurn(turn + 1)}>
             Try again
           </button>
         </Fault>
       )}
-      {pages.total.value === 0 && !pages.isLoading.value && (
-        <Notice>
-          {question.filter === undefined ? (
-            "The table has no records yet."
-          ) : onlyRecord !== undefined && JSON.stringify(question.filter) === JSON.stringify(onlyRecord) ? (
-            <>
-              There is no record <bdi class="name">{record}</bdi> in this table.
-            </>
-          ) : (
-            "No record passes the filter."
-          )}{" "}
-          {question.filter !== undefined && (
-            <button type="button" onClick={showAll}>
-              Show all records
-            </button>
-          )}
-        </Notice>
-      )}
-      <Grid
-        kept={kept}
-        place={place}
-        columns={table.columns.filter(({ name }) => !hidden.has(name))}
-        rows={pages.rows.value}
-        count={pages.count.value}
-        sort={question.sort}
-        selected={selected}
-        mayEdit={mayEdit}
-        onSort={sortBy}
-        onSelect={(id) => {
-          const next = new Set(selected);
-          if (!next.delete(id)) next.add(id);
-          setSelected(next);
-        }}
-        onSelectAll={(isSelected) => setSelected(new Set(isSelected ? held.map(({ id }) => id) : []))}
-        onView={(first, last) => pages.show(first, last)}
-        onEdit={setEdited}
-        onSave={save}
-      />
+      <div class="grid-frame">
+        <Grid
+          kept={kept}
+          place={place}
+          table={table.name}
+          columns={layout.columns.filter(({ name }) => !hidden.has(name))}
+          layout={layout}
+          rows={pages.rows.value}
+          count={pages.count.value}
+          sort={question.sort}
+          selected={selected}
+          mayEdit={mayEdit}
+          onSort={sortBy}
+          onSelect={setSelected}
+          onSelectAll={(isSelected) => setSelected(new Set(isSelected ? held.map(({ id }) => id) : []))}
+          onView={(first, last) => pages.show(first, last)}
+          onEdit={setEdited}
+          onUndo={() => void undo()}
+          onTick={(old, column, isTicked) => void attempt(() => saveCell(place, table, old, column, String(isTicked)))}
+          onPaste={(cells, from) => void paste(cells, from)}
+          writes={cellWritesOf(place, table)}
+        />
+        {pages.total.value === 0 && !pages.isLoading.value && (
+          <Notice>
+            {question.filter !== undefined
+              ? "No record matches the filter."
+              : `The table has no records yet.${mayEdit ? " Add one with New, or drop a file here." : ""}`}{" "}
+            {question.filter !== undefined && (
+              <button type="button" onClick={showAll}>
+                Clear the filter
+              </button>
+            )}
+          </Notice>
+        )}
+      </div>
       <p class="muted small" role="status">
-        {pages.isLoading.value ? "Reading … " : ""}
+        {pages.isLoading.value ? "Loading … " : ""}
         {held.length.toLocaleString("en")} of {pages.total.value?.toLocaleString("en") ?? "…"} records read
         {lastChange === undefined ? "" : ` · ${lastChange.said}`}
-        {mayEdit ? " · double-click or Enter edits a cell, a file dropped here is imported" : " · this key may only read"}
+        {mayEdit
+          ? " · double-click or type to edit, Ctrl+C and Ctrl+V to copy and paste, drop a file to import it"
+          : " · this key can only read"}
       </p>
       {confirmation !== undefined && <ConfirmDialog confirmation={confirmation} onClose={() => ask(undefined)} />}
     </section>
   );
 }
 
-/** For users who do not drop a file. */
-function ImportButton({ onFile }: { onFile: (file: File) => void }): JSX.Element {
-  const input = useRef<HTMLInputElement>(null);
-  return (
-    <>
-      <button type="button" onClick={() => input.current?.click()}>
-        Import
-      </button>
-      <input
-        ref={input}
-        type="file"
-        hidden
-        accept=".csv,.tsv,.jsonl,.ndjson,.npy"
-        onChange={(event) => {
-          const file = event.currentTarget.files?.[0];
-          if (file !== undefined) onFile(file);
-          // Lets the same file be chosen again.
-          event.currentTarget.value = "";
-        }}
-      />
-    </>
-  );
+/** The filter and the order of the address. A filter that is not JSON is sent as the text that it is: the server says what is wrong. */
+function questionOf({ filter = "", sort = "" }: Params): RecordQuestion {
+  const direction = sort.startsWith("-") ? "desc" : "asc";
+  return {
+    filter: filter === "" ? undefined : parsedOr(filter),
+    sort: sort === "" ? undefined : { column: sort.replace(/^-/, ""), direction },
+  };
+}
+
+function parsedOr(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 interface ColumnsProps {
@@ -278,75 +281,9 @@ function Columns({ columns, hidden, onToggle }: ColumnsProps): JSX.Element {
           <bdi>{name}</bdi>
         </label>
       ))}
+      <p class="hint">
+        Drag a heading to move its column, or its edge to resize it. With the keyboard: Shift with ← or → resizes, Ctrl and Shift move.
+      </p>
     </Menu>
   );
-}
-
-interface InsertFormProps {
-  kept: string;
-  columns: readonly ColumnSchema[];
-  /** @throws what the server says against it. */
-  onInsert: (id: string, fields: Readonly<Record<string, unknown>>) => Promise<void>;
-  onClose: () => void;
-}
-
-/** A new record: a field for each column. */
-function InsertForm({ kept, columns, onInsert, onClose }: InsertFormProps): JSX.Element {
-  const [texts, setTexts] = useKept<Readonly<Record<string, string>>>(`new record ${kept}`, () => ({}));
-  const { fault, attempt } = useAttempt();
-  async function insert(): Promise<void> {
-    const given = columns.filter(({ name }) => (texts[name] ?? "") !== "");
-    await onInsert(
-      texts.id ?? "",
-      Object.fromEntries(given.map((column) => [column.name, fromText(column, texts[column.name] as string)])),
-    );
-    setTexts({});
-    onClose();
-  }
-  // The server names the column that it is about.
-  const column = columns.find(({ name }) => fault.includes(`"${name}"`) || fault.startsWith(`${name}:`));
-  const faulty = column?.name ?? (/\bid\b/.test(fault) ? "id" : undefined);
-  const set = (name: string, text: string): void => setTexts({ ...texts, [name]: text });
-  return (
-    <ActionForm label="New record" look="card insert-form" verb="Insert" onSubmit={() => void attempt(insert)} onCancel={onClose}>
-      <h2>New record</h2>
-      <div class="insert-fields">
-        <TextField
-          label="id"
-          fault={faulty === "id" ? fault : ""}
-          hint="If it is empty, the server generates it."
-          value={texts.id ?? ""}
-          onInput={(text) => set("id", text)}
-        />
-        {columns.map((column) => (
-          <TextField
-            key={column.name}
-            label={`${column.name} (${column.type})`}
-            fault={faulty === column.name ? fault : ""}
-            hint={column.vector === undefined ? undefined : `${column.vector.dimension} numbers, as [1, 2, …]`}
-            value={texts[column.name] ?? ""}
-            onInput={(text) => set(column.name, text)}
-          />
-        ))}
-      </div>
-      {fault !== "" && faulty === undefined && <Fault>{fault}</Fault>}
-    </ActionForm>
-  );
-}
-
-const keyOf = (place: Place, table: string): string => `lodestone.hidden ${tablePath(place, table)}`;
-
-/** The hidden columns of a table, kept in this browser. */
-function hiddenColumns(place: Place, table: string): ReadonlySet<string> {
-  try {
-    const kept: unknown = JSON.parse(localStorage.getItem(keyOf(place, table)) ?? "[]");
-    return new Set(Array.isArray(kept) ? kept.map(String) : []);
-  } catch {
-    return new Set();
-  }
-}
-
-function keepHiddenColumns(place: Place, table: string, hidden: ReadonlySet<string>): void {
-  if (hidden.size === 0) localStorage.removeItem(keyOf(place, table));
-  else localStorage.setItem(keyOf(place, table), JSON.stringify([...hidden]));
 }

@@ -17,7 +17,7 @@ const BODY: JsonSchema = objectOf<SqlRequest>(
     params: PARAMS,
     consistency: CONSISTENCY,
     responseType: RESPONSE_TYPE,
-    readOnly: { type: "boolean", description: "true: only SELECT, in a read-only transaction, whatever the key may do." },
+    readOnly: { type: "boolean", description: "true: only SELECT and EXPLAIN, in a read-only transaction, whatever the key may do." },
   },
   ["statement"],
 );
@@ -61,7 +61,7 @@ export function sqlEndpoints(): Endpoint[] {
       method: "POST",
       path: "/db/{db}:{branch}/sql",
       name: "runSql",
-      summary: "Run one SELECT, INSERT, UPDATE or DELETE in PostgreSQL's dialect",
+      summary: "Run one SELECT, INSERT, UPDATE or DELETE in PostgreSQL's dialect, or EXPLAIN it",
       tag: "SQL and transactions",
       access: "read",
       body: { required: true, schema: BODY },

@@ -14,6 +14,7 @@ interface VectorSearchBody extends Omit<VectorSearchRequest, "queryVector"> {
   queryVector?: number[];
   queryVectors?: number[][];
   columns?: Selection;
+  cosine?: boolean;
 }
 
 const VECTOR: JsonSchema = { type: "array", items: { type: "number" } };
@@ -31,13 +32,17 @@ const BODY: JsonSchema = objectOf<VectorSearchBody>(
     },
     similarityFunction: {
       enum: SIMILARITIES,
-      description: "Score: 1 + cos; 1 / (1 + Σ|x−y|); 1 / (1 + Σ(x−y)²). Default: cosineSimilarity.",
+      description: "Score: 1 + cos; 1 / (1 + Σ|x−y|); 1 / (1 + Σ(x−y)²); Σ x·y, which may be negative. Default: cosineSimilarity.",
     },
     size: { type: "integer", minimum: 1, maximum: MAX_SIZE, description: `Default ${DEFAULT_SIZE}.` },
     offset: { type: "integer", minimum: 0, maximum: MAX_OFFSET, description: "Leave out the first results." },
     minScore: { type: "number", description: "Leave out results below this score." },
     filter: { ...FILTER, description: "Applied first; totalCount counts the records that pass it." },
     columns: { ...SELECTION, description: "Columns of the `record` to return with each result." },
+    cosine: {
+      type: "boolean",
+      description: "Return the `cosine` itself, score − 1, with each result. For cosineSimilarity alone.",
+    },
     consistency: {
       ...CONSISTENCY,
       description:
@@ -55,7 +60,7 @@ const ANSWER: JsonSchema = {
       type: "array",
       items: {
         type: "object",
-        properties: { id: { type: "string" }, score: { type: "number" }, record: RECORD },
+        properties: { id: { type: "string" }, score: { type: "number" }, cosine: { type: "number" }, record: RECORD },
         required: ["id", "score"],
       },
     },
@@ -67,6 +72,8 @@ const ANSWER: JsonSchema = {
     answers: { type: "array", description: "With queryVectors: one answer each.", items: { type: "object" } },
   },
 };
+
+const withCosine = (result: VectorSearchResponse["results"][number]) => ({ ...result, cosine: result.score - 1 });
 
 export function vectorSearchEndpoints({ search }: Services): Endpoint[] {
   /** The records of all answers, fetched together. Those deleted since the search are left out. */
@@ -80,6 +87,7 @@ export function vectorSearchEndpoints({ search }: Services): Endpoint[] {
 
   async function complete(request: ApiRequest<VectorSearchBody>, answers: readonly VectorSearchResponse[]) {
     const { path, body, isSdk } = request;
+    if (body.cosine === true) answers = answers.map(({ totalCount, results }) => ({ totalCount, results: results.map(withCosine) }));
     if (body.columns === undefined && !isSdk) return answers;
     const { byId, systemNaming } = await fetchRecords(request, answers);
     const table = path.table as string;
@@ -105,12 +113,18 @@ export function vectorSearchEndpoints({ search }: Services): Endpoint[] {
       responses: { 200: { description: "Best first; equal scores by id.", schema: ANSWER } },
       async handle(request) {
         const { ref, path, body, signal, budget, isSdk } = request;
-        const { queryVectors, columns: _columns, ...asked } = body;
+        const { queryVectors, columns: _columns, cosine = false, ...asked } = body;
         // The SDK cannot ask for it. Its users wait for their records by counting them, and counts see them at
         // once.
         if (isSdk) asked.consistency ??= "strong";
         if ((asked.queryVector === undefined) === (queryVectors === undefined)) {
           throw new LodestoneError("INVALID", "queryVector: expected one of queryVector and queryVectors, got both or none.");
+        }
+        if (cosine && (asked.similarityFunction ?? "cosineSimilarity") !== "cosineSimilarity") {
+          throw new LodestoneError(
+            "INVALID",
+            `cosine: true is for cosineSimilarity alone, not ${asked.similarityFunction}; leave one out.`,
+          );
         }
         const table = path.table as string;
         if (queryVectors !== undefined) {

@@ -3,9 +3,11 @@
  * secret that the servers share does. /openapi.json does not list it, and a server without parts does not have it.
  * Bodies are bounded, and are read only after the secret was checked.
  */
+
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Context, Middleware } from "koa";
 import type { AnswerBudget } from "../../budget/memory-budget.ts";
+import { MAX_DIMENSION } from "../../dimension.ts";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { LocalPart } from "../../search/parts/local-part.ts";
 import { type CallHeader, decodeCall, encodeResults, PROTOCOL, split } from "../../search/parts/part-messages.ts";
@@ -28,7 +30,6 @@ export interface PartAccess {
 const MAX_CALL_BYTES = 64 * 2 ** 20;
 const MAX_SEARCHES = 64;
 const MAX_LIMIT_MS = 60_000;
-const MAX_DIMENSION = 65_536;
 
 const NAME = { type: "string", maxLength: 1_000 } as const;
 const COUNT = { type: "integer", minimum: 0 } as const;

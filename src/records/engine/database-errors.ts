@@ -29,6 +29,11 @@ export function asServiceError(error: unknown): unknown {
   });
 }
 
+const CONTENTION: ReadonlySet<unknown> = new Set(["40001", "40P01"]); // serialization failure, deadlock
+
+/** The database has rolled it back because of another transaction: it may succeed when it is done again. */
+export const isContention = (error: unknown): boolean => CONTENTION.has((error as { code?: unknown } | null | undefined)?.code);
+
 const UNDEFINED_TABLE = "42P01";
 const UNDEFINED_COLUMN = "42703";
 const UNDEFINED_SCHEMA = "3F000";

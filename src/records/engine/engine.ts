@@ -25,6 +25,11 @@ export interface QueryOptions {
    * an engine's `query`.
    */
   readonly isUpkeep?: boolean;
+  /**
+   * The text comes again and again, its plan is the same whatever the values are, and the types of its result never change: the
+   * embedded engine prepares it. On a server there may be a pooler between.
+   */
+  readonly isRepeated?: boolean;
   /** The statement commits by itself, so its (small) result is charged but not refused. Set by engines. */
   readonly isCommitted?: boolean;
 }

@@ -7,17 +7,22 @@ import { decodeTexts, hasLongText, UndecodedText, withEncodedTexts } from "./lon
 import { longRowsOf } from "./protocol-connection.ts";
 import type { SessionReadings } from "./reading.ts";
 
-/** Rejects with the driver's error, or with the refusal to read any more of the result. */
+/**
+ * Rejects with the driver's error, or with the refusal to read any more of the result.
+ * @param name  of the prepared statement that it is, or becomes.
+ */
 export async function querySession<Row extends object>(
   client: ClientBase,
   readings: SessionReadings,
   text: string,
   values: readonly unknown[] | undefined,
   { raw = false, rowMode, budget, isCommitted = false }: QueryOptions,
+  name?: string,
 ): Promise<QueryResult<Row>> {
   const bound = values !== undefined && hasLongText(values) ? await withEncodedTexts(values) : values;
   const config = {
     text,
+    ...(name === undefined ? {} : { name }),
     ...(bound === undefined ? {} : { values: bound as unknown[] }),
     types: raw ? RAW_TYPES : PARSED_TYPES,
     ...(rowMode === "array" ? { rowMode } : {}),

@@ -213,6 +213,7 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
       `SELECT incarnation::text, version::text, pg_current_snapshot()::text AS snapshot, horizon::text
        FROM lodestone.branches JOIN lodestone.feeds USING (schema_name) WHERE database = $1 AND branch = $2`,
       [ref.database, ref.branch],
+      { isRepeated: true },
     );
     const key = formatBranchRef(ref);
     let branch = this.#branches.get(key);

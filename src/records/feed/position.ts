@@ -102,7 +102,7 @@ export async function readOutbox(connection: Connection, schemaName: string, pos
        ) AS page
      ) AS sized WHERE bytes - octet_length(record_id) < ${MAX_ID_BYTES} ORDER BY txid, seq`,
     [snapshot, ...(partial === undefined ? [] : [partial.txid, partial.seq, partial.target])],
-    { raw: true, rowMode: "array" },
+    { raw: true, rowMode: "array", isRepeated: true },
   );
   const idBytes = rows.reduce((sum, [, , , id]) => sum + Buffer.byteLength(id), 0);
   return {

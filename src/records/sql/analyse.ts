@@ -34,11 +34,12 @@ const MAX_LOOKUPS = 2_000_000;
 /** What `*` counts for each item: the columns of a wide table. */
 const STAR_LOOKUPS = 100;
 
-export type StatementKind = "SELECT" | "INSERT" | "UPDATE" | "DELETE";
+/** EXPLAIN of any of the others. */
+export type StatementKind = "SELECT" | "INSERT" | "UPDATE" | "DELETE" | "EXPLAIN";
 
 export interface StatementAnalysis {
   readonly kind: StatementKind;
-  /** True when it, or a statement in its WITH, is not a SELECT. */
+  /** True when it, or a statement in its WITH, is not a SELECT. EXPLAIN plans a statement and does not run it. */
   readonly changes: boolean;
   /** Tables that are read or written, each once. */
   readonly tables: readonly string[];
@@ -62,17 +63,38 @@ const STATEMENTS: ReadonlyMap<string, StatementKind> = new Map([
   ["DeleteStmt", "DELETE"],
 ]);
 
+const EXPLAIN_FORMATS: ReadonlySet<unknown> = new Set(["text", "json", "yaml", "xml"]);
+
 /** @param statements  `stmts` of libpg-query's result. */
 export function analyse(statements: readonly unknown[]): StatementAnalysis {
   if (statements.length === 0) throw new Refusal("the statement is empty");
   if (statements.length > 1) throw new Refusal(`one statement is allowed, got ${statements.length}`);
-  const [type, tree] = unwrap((statements[0] as Tree).stmt);
+  const [outerType, outer] = unwrap((statements[0] as Tree).stmt);
+  const isExplained = outerType === "ExplainStmt";
+  const [type, tree] = isExplained ? explainedBy(outer) : [outerType, outer];
   const kind = STATEMENTS.get(type);
-  if (kind === undefined)
-    throw new Refusal(REFUSALS.get(type) ?? `only SELECT, INSERT, UPDATE and DELETE are allowed, got ${type.replace(/Stmt$/, "")}`);
+  if (kind === undefined) {
+    const allowed = isExplained ? "can be explained" : "are allowed, and EXPLAIN of these";
+    throw new Refusal(REFUSALS.get(type) ?? `only SELECT, INSERT, UPDATE and DELETE ${allowed}, got ${type.replace(/Stmt$/, "")}`);
+  }
   const walk = new Walk();
   walk.statement(type, tree);
-  return { kind, ...walk.result() };
+  return { kind, ...walk.result(), ...(isExplained ? { kind: "EXPLAIN", changes: false } : {}) };
+}
+
+/** Only the form of the answer may be chosen: ANALYZE runs the statement, VERBOSE and SETTINGS say what is outside of the branch. */
+function explainedBy({ query, options = [], ...others }: Tree): [string, Tree] {
+  if (Object.keys(others).length > 0) throw new Refusal("the statement has a form that is not known");
+  for (const option of options as unknown[]) {
+    const [, { defname, arg, location }] = unwrap(option);
+    const [format] = defname === "format" && arg !== undefined ? strings([arg]) : [];
+    if (!EXPLAIN_FORMATS.has(format))
+      throw new Refusal(
+        `EXPLAIN takes FORMAT alone (${[...EXPLAIN_FORMATS].join(", ")}), got ${String(defname).toUpperCase()}`,
+        locationOf({ location }),
+      );
+  }
+  return unwrap(query);
 }
 
 class Walk {

@@ -99,7 +99,7 @@ async function prepare(
         values: (types) => paramTexts(params, types, names),
         maxRows: MAX_RESULT_ROWS,
         maxBytes: MAX_RESULT_BYTES,
-        countsAll: analysis.kind !== "SELECT",
+        countsAll: analysis.kind !== "SELECT" && analysis.kind !== "EXPLAIN",
       }),
   };
 }

@@ -3,7 +3,7 @@
  *
  * pgvector sums in float32, in the order that its compiler chose, with or without fused multiply-add, and
  * ends in float64 (vector.c of pgvector: `VectorL2SquaredDistance`, `VectorL1Distance`,
- * `VectorCosineSimilarity`).
+ * `VectorCosineSimilarity`, `VectorInnerProduct`).
  *
  * Notation: n is the dimension, u = 2^-24, γ(m) = m·u / (1 − m·u); d̂ is pgvector's answer; η = 2^-126 is
  * what one operation may lose by underflow.
@@ -40,12 +40,22 @@
  *
  * This is the γₙ‖a‖‖b‖ of the sum of products where the norms are divided out, and better than it where all
  * terms have one sign.
+ *
+ * Dot product, s = x·q: |fl(x·q) − s| ≤ γ(n)·‖x‖‖q‖ + nη, so the error depends on the row. Hence rows are ordered by d̂ =
+ * −fl(x·q) − γ(n + 2)·‖q‖·N, where N is pgvector's `vector_norm`, ‖x‖ from a float64 sum of squares; the two
+ * roundings more cover those of N, of the products and of the core's score, which are float64: in all at most
+ * (n + 8)·2^-51·‖x‖‖q‖ ≤ 2^-37·‖x‖‖q‖, and 2u is 2^-23. Of the subtraction 2^-53 of |d̂| is left, where |d̂| ≤ 2·‖x‖‖q‖, which
+ * they cover, too. So the core's score is at most −d̂ + nη, or 2nη with the rounding of that sum where |d̂| is small.
  */
 import type { Similarity } from "../../core/similarity.ts";
 
 const MAX_ORDINARY_SQUARES = 2 ** 100;
 const MIN_ORDINARY_SQUARES = 2 ** -60;
 const UNDERFLOW = 2 ** -126;
+
+const DISTANCES = { cosineSimilarity: "cosine_distance", l1: "l1_distance", l2: "l2_distance" } as const;
+
+const gamma = (terms: number): number => (terms * 2 ** -24) / (1 - terms * 2 ** -24);
 
 /** The kinds of rows, determined when they are written. In the database, null means an ordinary row. */
 export const ROW_KIND = { zero: 0, tiny: 1, huge: 2 } as const;
@@ -66,6 +76,28 @@ export function alwaysFetched(similarity: Similarity): readonly number[] {
   return similarity === "cosineSimilarity" ? [ROW_KIND.tiny, ROW_KIND.huge] : [ROW_KIND.huge];
 }
 
+/** What the distance by dotProduct takes off for each unit of ‖x‖: γ(n + 2)·‖q‖. */
+export const normShare = (dimension: number, squares: number): number => gamma(dimension + 2) * Math.sqrt(squares);
+
+/**
+ * What the distance of a row is: an expression of SQL.
+ *
+ * @param row  the row's vector, and `query`, a vector: expressions.
+ * @param schema  of pgvector, quoted.
+ * @param squares  Σq², in float64.
+ */
+export function distanceSql(
+  similarity: Similarity,
+  schema: string,
+  row: string,
+  query: string,
+  dimension: number,
+  squares: number,
+): string {
+  if (similarity !== "dotProduct") return `${schema}.${DISTANCES[similarity]}(${row}, ${query})`;
+  return `(${schema}.vector_negative_inner_product(${row}, ${query}) - ${schema}.vector_norm(${row}) * ${normShare(dimension, squares)}::float8)`;
+}
+
 /** Whether distances from this query can rule rows out at all. */
 export function isOrdinaryQuery(similarity: Similarity, squares: number): boolean {
   const kind = rowKind(squares);
@@ -78,7 +110,7 @@ export function isOrdinaryQuery(similarity: Similarity, squares: number): boolea
  */
 export function bestScoreBeyond(similarity: Similarity, dimension: number, distance: number): number {
   const n = dimension;
-  const gamma = (terms: number): number => (terms * 2 ** -24) / (1 - terms * 2 ** -24);
+  if (similarity === "dotProduct") return 2 * n * UNDERFLOW - distance;
   if (similarity === "cosineSimilarity") {
     const epsilon = gamma(n) + 2 ** -52;
     return Math.min(2, 2 - distance + 2 * epsilon + 2 ** -49 + (n + 8) * 2 ** -51);

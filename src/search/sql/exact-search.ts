@@ -19,7 +19,7 @@ import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { compareText } from "../../text/code-point-order.ts";
 import type { FollowedSchema } from "../followed-schema.ts";
 import { type BranchKey, RESULT_BYTES, type SearchAnswer, type SearchJob, type SearchOutcome } from "../search-messages.ts";
-import { alwaysFetched, bestScoreBeyond, isOrdinaryQuery, ROW_KIND } from "./error-bounds.ts";
+import { alwaysFetched, bestScoreBeyond, distanceSql, isOrdinaryQuery, ROW_KIND } from "./error-bounds.ts";
 import { type Condition, EVERY_ROW, filterCondition, ROW } from "./filter-condition.ts";
 import { SCHEMA, type SearchDatabase, type Statements } from "./search-database.ts";
 import { type BranchRow, countsFromJson, kindColumn, lockOf, schemaFromJson, tableName, valueColumn } from "./table-layout.ts";
@@ -29,8 +29,6 @@ const PAGE_BYTES = 8 * 2 ** 20;
 const MAX_PAGE_ROWS = 1_000;
 /** How many candidates one statement fetches. */
 const MAX_CANDIDATES = 32_000;
-
-const DISTANCES: Readonly<Record<Similarity, string>> = { cosineSimilarity: "cosine_distance", l1: "l1_distance", l2: "l2_distance" };
 
 export interface SearchedColumn {
   /** Schema-qualified. */
@@ -70,7 +68,7 @@ async function searchExactly(
   k: number,
 ): Promise<ScoredRow[]> {
   const search = new ExactSearch(statements, searched, query, similarity, k);
-  if (!isOrdinaryQuery(similarity, squares(query, 0, query.length))) await search.scoreAll("TRUE");
+  if (!isOrdinaryQuery(similarity, search.querySquares)) await search.scoreAll("TRUE");
   else {
     await search.scoreAll(`${ROW}.${searched.kindColumn} IN (${alwaysFetched(similarity).join(", ")})`);
     if (similarity === "cosineSimilarity") await search.addZeroVectors();
@@ -81,6 +79,8 @@ async function searchExactly(
 
 class ExactSearch {
   readonly best: BestRows;
+  /** Σ q². */
+  readonly querySquares: number;
   readonly #statements: Statements;
   readonly #searched: SearchedColumn;
   readonly #query: Float32Array;
@@ -97,6 +97,7 @@ class ExactSearch {
     this.#query = query;
     this.#similarity = similarity;
     this.#k = k;
+    this.querySquares = squares(query, 0, query.length);
     this.#vector = new Float32Array(searched.dimension);
     this.#score = scorer(similarity, query);
     this.#pageRows = Math.max(1, Math.min(MAX_PAGE_ROWS, Math.floor(PAGE_BYTES / (6 * searched.dimension))));
@@ -152,9 +153,10 @@ class ExactSearch {
   }
 
   async #candidates(limit: number, last: Candidate | undefined): Promise<Candidate[]> {
-    const { table, column, kindColumn, vectorSchema, condition } = this.#searched;
+    const { table, column, kindColumn, dimension, vectorSchema, condition } = this.#searched;
     const given = condition.values.length;
-    const distance = `${vectorSchema}.${DISTANCES[this.#similarity]}(${ROW}.${column}, $${given + 1}::${vectorSchema}.vector)`;
+    const query = `$${given + 1}::${vectorSchema}.vector`;
+    const distance = distanceSql(this.#similarity, vectorSchema, `${ROW}.${column}`, query, dimension, this.querySquares);
     const kinds = this.#similarity === "cosineSimilarity" ? "IS NULL" : `IS DISTINCT FROM ${ROW_KIND.huge}`;
     const rows = `SELECT ${ROW}.id, ${distance} AS distance FROM ${table} AS ${ROW}
       WHERE ${ROW}.${column} IS NOT NULL AND ${ROW}.${kindColumn} ${kinds} AND ${condition.text}`;

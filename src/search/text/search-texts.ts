@@ -153,14 +153,9 @@ async function searchBoth(
   if (column === undefined || !data.columns.has(column)) return undefined;
   const columns = targets.map((target) => target.column);
   const terms = rarestTerms(job.terms ?? [], view, columns);
-  const { documents, scores: byDocument } = await finish(scoreTexts(view, targets, terms, { records }));
+  const { documents, scores } = await finish(scoreTexts(view, targets, terms, { records }));
   const mask = await finish(havingPhrases(table, job, columns));
-  const rows = new Uint32Array(documents.length);
-  const scores = new Float64Array(documents.length);
-  for (let i = 0; i < documents.length; i++) {
-    rows[i] = view.rowOf(documents[i]!);
-    scores[i] = byDocument[documents[i]!]!;
-  }
+  const rows = documents.map((document) => view.rowOf(document));
   const search = { text: { rows, scores }, mask, boosts, size: job.size };
   const both = await searchBothHalves(data, column, half, search, rest);
   if (both === undefined) return undefined;
@@ -266,16 +261,16 @@ function* searchTable(table: Begun, job: TextJob): Generator<number, TextTableAn
     const row = view.rowOf(document);
     if (!hasBit(mask, row) || !(yield* passes(phrases, document, row))) continue;
     totalCount++;
-    best.add(row, scores[document]! + (boosts?.[row] ?? 0), document);
+    best.add(row, scores[i]! + (boosts?.[row] ?? 0), i);
     if (i % 16_384 === 0) yield 16_384;
   }
   const hits = best.inOrder();
   const answer = answerOf(data, totalCount, hits);
   if (!job.explain) return answer;
-  const explained = new Map<number, TextContribution[]>(hits.map(({ document }) => [document, []]));
+  const explained = new Map<number, TextContribution[]>(hits.map(({ place }) => [documents[place]!, []]));
   yield* scoreTexts(view, targets, terms, { records, explained });
-  const explanations = hits.map(({ document, row }): TextExplanation => {
-    return { text: { score: scores[document]!, words: explained.get(document)! }, boost: boosts?.[row] ?? 0 };
+  const explanations = hits.map(({ place, row }): TextExplanation => {
+    return { text: { score: scores[place]!, words: explained.get(documents[place]!)! }, boost: boosts?.[row] ?? 0 };
   });
   return { ...answer, explanations };
 }

@@ -23,7 +23,12 @@ export function describeRefusals(client: SearchClient): void {
       ["a null in the query", { queryVector: [1, null] }, "queryVector[1]: expected a number, got null"],
       ["an element beyond float32", { queryVector: [1, 1e300] }, "queryVector[1]"],
       ["the zero vector with cosine", { queryVector: [0, 0], similarityFunction: "cosineSimilarity" }, "queryVector"],
-      ["an unknown function", { similarityFunction: "dot" }, 'similarityFunction: expected "cosineSimilarity", "l1" or "l2", got "dot"'],
+      [
+        "an unknown function",
+        { similarityFunction: "dot" },
+        'similarityFunction: expected "cosineSimilarity", "l1", "l2" or "dotProduct", got "dot"',
+      ],
+      ["the cosine of another function", { similarityFunction: "l2", cosine: true }, "cosine: true is for cosineSimilarity alone, not l2"],
       ["size 0", { size: 0 }, "size: expected an integer from 1 to 1,000, got 0"],
       ["size 1,001", { size: 1001 }, "size: expected an integer from 1 to 1,000, got 1001"],
       ["size 1e9", { size: 1e9 }, "size: expected an integer from 1 to 1,000, got 1000000000"],

@@ -20,12 +20,14 @@ export function describeScores(client: SearchClient): void {
       cosineSimilarity: (x: number[]) => 1 + dot(query, x) / Math.sqrt(dot(query, query) * dot(x, x)),
       l1: (x: number[]) => 1 / (1 + sum(x.map((xi, i) => Math.abs((query[i] as number) - xi)))),
       l2: (x: number[]) => 1 / (1 + sum(x.map((xi, i) => ((query[i] as number) - xi) ** 2))),
+      dotProduct: (x: number[]) => dot(query, x),
     };
 
     it.each([
       ["cosineSimilarity", ["d", "a", "b", "c"]],
       ["l1", ["d", "b", "c", "a"]],
       ["l2", ["d", "b", "a", "c"]],
+      ["dotProduct", ["d", "b", "a", "c"]],
     ] as const)("of %s are those of its formula, best first", async (similarityFunction, _order) => {
       const { status, body } = await client.search("scores", { column: "v", queryVector: query, similarityFunction });
       const expected = Object.keys(rows)
@@ -35,6 +37,19 @@ export function describeScores(client: SearchClient): void {
       expect(body.totalCount).toBe(4);
       expect(body.results.map(({ id }: { id: string }) => id)).toEqual(expected.map(({ id }) => id));
       for (const [i, { score }] of expected.entries()) expect(body.results[i].score).toBeCloseTo(score, 12);
+    });
+
+    it("come with the cosine itself where it is asked for", async () => {
+      const asked = { column: "v", cosine: true, columns: ["v"] };
+      const withCosine = (results: { id: string; score: number; record: object }[]) =>
+        results.map(({ id, score, record }) => ({ id, score, record, cosine: score - 1 }));
+      const one = await client.search("scores", { ...asked, queryVector: query });
+      expect(one.body.results.map(({ id }: { id: string }) => id)).toEqual(["d", "a", "b", "c"]);
+      expect(one.body.results).toEqual(withCosine(one.body.results));
+      const many = await client.search("scores", { ...asked, queryVectors: [query, [0, 0, 0, -1]] });
+      expect(many.body.answers[0]).toEqual(one.body);
+      expect(many.body.answers[1].results).toEqual(withCosine(many.body.answers[1].results));
+      expect(many.body.answers[1].results.at(-1).cosine).toBeLessThan(0);
     });
 
     it("of known vectors are the documented values", async () => {

@@ -4,6 +4,7 @@
  */
 import { beforeAll, describe, expect, it } from "vitest";
 import { contribution, type FusionMethod, ranksOf, SAMPLE_SIZE, spreadOf } from "../../../src/full-text/fusion.ts";
+import { SIMILARITIES } from "../../reference.ts";
 import { Random } from "../../reliability/workload/random.ts";
 import { BASE, type SearchClient } from "./search-service.ts";
 
@@ -87,7 +88,7 @@ export function describeWordsToo(client: SearchClient, holdsAll: boolean): void 
       for (let i = 0; i < 12 * client.servers; i++) {
         const method = (["standardized", "linear"] as const)[i % 2]!;
         const query = text();
-        const near = { column: "v", queryVector: vector(), similarityFunction: (["cosineSimilarity", "l1", "l2"] as const)[i % 3] };
+        const near = { column: "v", queryVector: vector(), similarityFunction: SIMILARITIES[(i + (i >> 2)) % SIMILARITIES.length] };
         const filter = i % 4 === 3 ? { n: { $lt: 3 } } : {};
         const vectorWeight = [0.5, 0, 0.3, 1][i % 4]!;
         const request = { query, vector: near, filter, fusion: { method, vectorWeight } };

@@ -2,10 +2,11 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { launchChromium } from "../../browser/launch.ts";
+import { freePort } from "../../support/ports.ts";
 import { describeWith } from "../../support/requirements.ts";
 import { expectAnswers, runProgram, runTool } from "../outcome.ts";
 import { createProject, removeFolder } from "../packed.ts";
-import { freePort, openPage, serveFolder, startServer } from "../page.ts";
+import { openPage, serveFolder, startServer } from "../page.ts";
 import { CONSOLE_MAIN, ESM_PROGRAM, PAGE_MAIN } from "../program.ts";
 import { describeRuntime, tool } from "../tools.ts";
 

@@ -4,10 +4,11 @@ import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { launchChromium } from "../../browser/launch.ts";
+import { freePort } from "../../support/ports.ts";
 import { describeWith } from "../../support/requirements.ts";
 import { runTool } from "../outcome.ts";
 import { createProject, removeFolder } from "../packed.ts";
-import { freePort, serveFolder, startServer } from "../page.ts";
+import { serveFolder, startServer } from "../page.ts";
 import { describeRuntime, tool } from "../tools.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../../examples/", import.meta.url));

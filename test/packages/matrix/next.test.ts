@@ -3,10 +3,11 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { launchChromium } from "../../browser/launch.ts";
+import { freePort } from "../../support/ports.ts";
 import { describeWith } from "../../support/requirements.ts";
 import { expectAnswers, runTool } from "../outcome.ts";
 import { createProject, removeFolder } from "../packed.ts";
-import { freePort, openPage, startServer } from "../page.ts";
+import { openPage, startServer } from "../page.ts";
 import { ESM_PROGRAM, type ProgramResult } from "../program.ts";
 import { tool } from "../tools.ts";
 

@@ -1,8 +1,9 @@
 import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freePort } from "../../support/ports.ts";
 import { expectAnswers, runProgram, runTool } from "../outcome.ts";
 import { createProject, removeFolder } from "../packed.ts";
-import { freePort, startServer } from "../page.ts";
+import { startServer } from "../page.ts";
 import { CJS_PROGRAM, CONSOLE_MAIN, ESM_PROGRAM, type ProgramResult } from "../program.ts";
 import { describeRuntime, tool } from "../tools.ts";
 

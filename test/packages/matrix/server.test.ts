@@ -2,9 +2,10 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LIMIT_MS } from "../../support/patience.ts";
+import { freePort } from "../../support/ports.ts";
 import { runTool } from "../outcome.ts";
 import { newFolder, npm, pack, removeFolder, write } from "../packed.ts";
-import { freePort, startServer } from "../page.ts";
+import { startServer } from "../page.ts";
 
 describe("the server's package", () => {
   let project: string;

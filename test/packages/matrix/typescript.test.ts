@@ -17,6 +17,16 @@ export async function keep(films: ParallelVectorIndex): Promise<VectorIndex> {
 // @ts-expect-error: there is no such type of column
 new Columns({ year: "number" });
 
+export async function typed(): Promise<string | null | undefined> {
+  const columns = new Columns({ title: "string", year: "int" });
+  const index: VectorIndex<Columns<{ title: "string"; year: "int" }>> = await VectorIndex.create({ dimension: 3, columns });
+  // @ts-expect-error: the year is an int
+  index.upsert("alien", [1, 2, 3], { title: "Alien", year: "1979" });
+  // @ts-expect-error: there is no such column
+  index.search([1, 2, 3], { filter: { yeer: 1979 } });
+  return index.search([1, 2, 3], { filter: { year: { $gte: 1970 } }, columns: ["title"] }).results[0]?.columns?.title;
+}
+
 export async function both(films: ParallelVectorIndex, index: VectorIndex): Promise<TextSearchResult> {
   const { results } = index.search({ text: "space", target: ["title"], stemmer: (word) => word.toLowerCase(), explain: true });
   const total: number = results.reduce((sum, { explanation }) => sum + (explanation?.text?.words.length ?? 0), 0);
@@ -30,6 +40,9 @@ export async function nearest(query: Float32Array): Promise<SearchResult> {
   index.upsert("a", [1, 2, 3]);
   const shards = await ParallelVectorIndex.create({ dimension: 3, shards: 1 });
   await shards.upsertMany(["a"], Float32Array.of(1, 2, 3));
+  const [none, limit]: [undefined, number | undefined] = [undefined, query.at(0)];
+  await ParallelVectorIndex.create({ dimension: 3, shards: limit, rows: none, maximumMemoryBytes: limit, columns: none });
+  index.search(query, { k: limit, similarity: none, cosine: none, filter: none, offset: limit, scoreThreshold: limit, columns: none });
   try {
     return index.search(query, { k: 3, similarity: "l2", filter: (id) => id !== "b", offset: 1, scoreThreshold: 0.5 });
   } catch (error) {

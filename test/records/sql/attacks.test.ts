@@ -113,6 +113,11 @@ function describeWalls(open: Open): void {
       for (const statement of some) expect(await firstWall(at.engine, at.branch, statement), statement).toMatchObject({ code: "INVALID" });
     });
 
+    test.each(parts(statements))("the first wall refuses EXPLAIN of %j and of what follows", async (_first, some) => {
+      for (const statement of some)
+        expect(await firstWall(at.engine, at.branch, `EXPLAIN ${statement}`), statement).toMatchObject({ code: "INVALID" });
+    });
+
     test.each(parts(statements))("the second wall holds %j and what follows", async (_first, some) => {
       // Effects inside their own branch are rolled back here. Nothing else may change, and no secret may be
       // seen.

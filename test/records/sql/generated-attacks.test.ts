@@ -73,10 +73,10 @@ describeOnBothEngines("generated attacks", (fixture) => {
     expect(attacks.filter(({ isForbidden }) => !isForbidden).length).toBeGreaterThan(500);
   });
 
-  test("the first wall alone refuses everything that is not on its lists", async () => {
+  test("the first wall alone refuses everything that is not on its lists, and EXPLAIN of it", async () => {
     const passed: string[] = [];
     const inTurn = async (part: readonly GeneratedAttack[]): Promise<void> => {
-      for (const { statement } of part) {
+      for (const statement of part.flatMap((attack) => [attack.statement, `EXPLAIN ${attack.statement}`])) {
         const outcome = await firstWall(fixture.engine, fixture.branch, statement);
         if (outcome === "passed") passed.push(statement);
         else expect(outcome, statement).toMatchObject({ code: "INVALID" });

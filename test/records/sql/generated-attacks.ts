@@ -197,7 +197,9 @@ const ofSystemColumn = (name: string): GeneratedAttack[] =>
 /** Every keyword except those of the four statements, what may precede them, and their parts. */
 const STATEMENT_HEADS = new Set(["select", "insert", "update", "delete", "with", "values", "table"]);
 
-const ofKeyword = (word: string): GeneratedAttack[] =>
-  STATEMENT_HEADS.has(word)
-    ? []
-    : attack("keyword", true, word, `${word} "t"`, `${word} TABLE "t"`, `${word} ALL`, `${word} x TO 'y'`, `${word} FROM "t"`);
+const ofKeyword = (word: string): GeneratedAttack[] => {
+  if (STATEMENT_HEADS.has(word)) return [];
+  // A table may be explained: TABLE "t" is short for SELECT * FROM "t".
+  const ofTable = word === "explain" ? [] : [`${word} TABLE "t"`];
+  return attack("keyword", true, word, `${word} "t"`, ...ofTable, `${word} ALL`, `${word} x TO 'y'`, `${word} FROM "t"`);
+};

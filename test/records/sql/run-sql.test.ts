@@ -216,12 +216,40 @@ describeOnBothEngines("SQL over HTTP", (fixture) => {
     expect(await records("SELECT 1 AS n")).toEqual([{ n: 1 }]);
   });
 
+  test("EXPLAIN answers the plan of a statement and does not run it", async () => {
+    const before = await records(`SELECT count(*) AS n FROM "teams"`);
+    const lines = await sql(`EXPLAIN DELETE FROM "teams" WHERE "name" = $1`, ["Red"]);
+    expect(lines.columns).toEqual([{ name: "QUERY PLAN", type: "text" }]);
+    expect(lines.records?.map((row) => row["QUERY PLAN"]).join("\n")).toMatch(/^Delete on teams .*Filter: \(name = 'Red'::text\)/s);
+    expect(lines.rowCount).toBe(lines.total);
+    const tree = await sql(
+      `EXPLAIN (FORMAT JSON) SELECT u."id" FROM "users" u JOIN "teams" t ON t."id" = u."team" WHERE t."name" = $1`,
+      ["Red"],
+      { responseType: "array", readOnly: true },
+    );
+    expect(tree.columns).toEqual([{ name: "QUERY PLAN", type: "json" }]);
+    const plan = JSON.stringify(tree.rows![0]![0]);
+    for (const part of ['"Node Type":', '"Relation Name":"users"', '"Relation Name":"teams"', '"Total Cost":', '"Plan Rows":']) {
+      expect(plan.replaceAll(/:\s+/g, ":")).toContain(part);
+    }
+    expect(plan).not.toContain("Schema");
+    expect((await sql(`EXPLAIN (FORMAT YAML) SELECT 1`)).records).toHaveLength(1);
+    // What it explains may be a write, which it does not do, so who may only read may ask.
+    expect((await sql(`EXPLAIN DELETE FROM "teams"`, [], { readOnly: true })).total).toBeGreaterThan(0);
+    expect(await records(`SELECT count(*) AS n FROM "teams"`)).toEqual(before);
+  });
+
   test.each([
     [`SELECT $1 AS a`, [], "the statement uses $1, but params has 0 values."],
     [`SELECT $1 AS a, $3 AS b`, ["1", "2"], "the statement uses $3, but params has 2 values."],
     [`SELECT $1 AS a, $3 AS b`, ["1", "2", "3"], "invalid SQL: unused parameters: used 2 of 3 parameters; there is no $2."],
     [`SELECT 1`, ["x"], "invalid SQL: unused parameters: used 0 of 1 parameters; there is no $1."],
     [`SELECT 1; SELECT 2`, [], "one statement is allowed, got 2"],
+    [`DROP TABLE "users"`, [], "only SELECT, INSERT, UPDATE and DELETE are allowed, and EXPLAIN of these, got Drop"],
+    [`EXPLAIN CREATE TABLE x AS SELECT 1`, [], "only SELECT, INSERT, UPDATE and DELETE can be explained, got CreateTableAs"],
+    [`EXPLAIN ANALYZE SELECT 1`, [], "EXPLAIN takes FORMAT alone (text, json, yaml, xml), got ANALYZE (at character 9)"],
+    [`EXPLAIN SELECT $1`, [], "the statement uses $1, but params has 0 values."],
+    [`EXPLAIN UPDATE "users" SET "id" = 'x'`, [], 'column "id" of table "users" is written by the service alone'],
     [``, [], "the statement is empty"],
     [`-- nothing`, [], "the statement is empty"],
     [`SELEC 1`, [], 'syntax error at or near "SELEC" (at character 1)'],

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { scorer, squares } from "../../../src/core/exact.ts";
 import { SIMILARITIES, type Similarity } from "../../../src/core/similarity.ts";
-import { bestScoreBeyond, isOrdinaryQuery, rowKind } from "../../../src/search/sql/error-bounds.ts";
+import { bestScoreBeyond, isOrdinaryQuery, normShare, rowKind } from "../../../src/search/sql/error-bounds.ts";
 import { runs } from "../../support/random-runs.ts";
 
 const f = Math.fround;
@@ -34,7 +34,7 @@ function sumProducts(terms: readonly (readonly [number, number])[], { lanes, add
   return sums.reduce((sum, lane) => f(sum + lane), 0);
 }
 
-/** As in vector.c; null if the result is not a number. */
+/** As in vector.c, and for dotProduct in the expression of distanceSql. */
 function pgvectorDistance(similarity: Similarity, x: Float32Array, q: Float32Array, summing: Summing): number {
   const pairs = Array.from(x, (element, i) => [element, q[i]!] as const);
   const differences = pairs.map(([a, b]) => f(a - b));
@@ -50,6 +50,9 @@ function pgvectorDistance(similarity: Similarity, x: Float32Array, q: Float32Arr
         summing,
       ),
     );
+  if (similarity === "dotProduct") {
+    return -sumProducts(pairs, summing) - Math.hypot(...x) * normShare(x.length, squares(q, 0, q.length));
+  }
   const norms = [x, q].map((v) =>
     sumProducts(
       Array.from(v, (a) => [a, a] as const),
@@ -99,7 +102,7 @@ describe("The best score beyond a distance", () => {
   test.each(SIMILARITIES)("falls as the distance grows, and is no bound if the distance is not a number: %s", (similarity) => {
     const bounds = [0, 1e-6, 0.1, 0.5, 1, 1.9].map((distance) => bestScoreBeyond(similarity, 768, distance));
     expect(bounds).toEqual(bounds.toSorted((a, b) => b - a));
-    expect(bounds[0]).toBeGreaterThanOrEqual(similarity === "cosineSimilarity" ? 2 : 1);
+    expect(bounds[0]).toBeGreaterThanOrEqual({ cosineSimilarity: 2, l1: 1, l2: 1, dotProduct: 0 }[similarity]);
     expect(1 > bestScoreBeyond(similarity, 768, Number.NaN)).toBe(false);
   });
 

@@ -11,6 +11,7 @@ import { vectorBlocks } from "../../map/vector-stream.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { Fault } from "../../parts/notice.tsx";
 import { sizeInWords } from "../../parts/numbers.ts";
+import { csvCell, saveFile, spreadsheetCell } from "../../parts/save-file.ts";
 import { key } from "../../state/page-session.ts";
 import type { ColumnSchema, TableSchema } from "../../state/server-content.ts";
 import { linkId, textOf } from "../cell-text.ts";
@@ -35,10 +36,7 @@ interface LargeFile {
 }
 
 const sizeSaid = ({ bytes, isWhole }: FileSize): string =>
-  `This browser holds the file until it is saved: ${sizeInWords(bytes)}${isWhole ? "" : " so far"}.`;
-
-/** By then the browser has taken the file. */
-const FORGET_MS = 60_000;
+  `The file is held in memory until it is saved: ${sizeInWords(bytes)}${isWhole ? "" : " so far"}.`;
 
 export function ExportMenu({ place, table, question }: ExportMenuProps): JSX.Element {
   const [progress, setProgress] = useState<number | undefined>(undefined);
@@ -59,7 +57,7 @@ export function ExportMenu({ place, table, question }: ExportMenuProps): JSX.Ele
         signal.addEventListener("abort", () => reject(signal.reason), { once: true });
       });
     try {
-      save(await make({ place, table, question, signal, onProgress: setProgress, onLarge }), file);
+      saveFile(await make({ place, table, question, signal, onProgress: setProgress, onLarge }), file);
     } catch (error) {
       if (!signal.aborted) setFault(messageOf(error));
     }
@@ -89,7 +87,7 @@ export function ExportMenu({ place, table, question }: ExportMenuProps): JSX.Ele
         ))
       ) : (
         <>
-          <span role="status">{large === undefined ? `${progress.toLocaleString("en")} records read …` : sizeSaid(large.size)}</span>
+          <span role="status">{large === undefined ? `${progress.toLocaleString("en")} records …` : sizeSaid(large.size)}</span>
           {large !== undefined && (
             <button
               type="button"
@@ -99,7 +97,7 @@ export function ExportMenu({ place, table, question }: ExportMenuProps): JSX.Ele
                 large.agree();
               }}
             >
-              Go on
+              Continue
             </button>
           )}
           <button type="button" onClick={() => running.current?.abort()}>
@@ -110,14 +108,6 @@ export function ExportMenu({ place, table, question }: ExportMenuProps): JSX.Ele
       {fault !== "" && <Fault>{fault}</Fault>}
     </Menu>
   );
-}
-
-function save(blob: Blob, name: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), FORGET_MS);
 }
 
 interface ExportOrder {
@@ -183,12 +173,8 @@ async function exportJsonLines(order: ExportOrder): Promise<Blob> {
 /** With a header line; vectors, lists and json as JSON in their cells (RFC 4180). It can be imported again as it is. */
 const exportCsv = (order: ExportOrder): Promise<Blob> => csvFile(order, csvCell);
 
-/**
- * CSV for programs that take a cell for a formula when it begins with =, +, -, @, a tab or a carriage return (OWASP,
- * "CSV Injection"): such texts get an apostrophe before them, which shows that they are texts. An import would keep it.
- */
-const exportSpreadsheetCsv = (order: ExportOrder): Promise<Blob> =>
-  csvFile(order, (text) => csvCell(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text));
+/** An import of it would keep the apostrophes. */
+const exportSpreadsheetCsv = (order: ExportOrder): Promise<Blob> => csvFile(order, spreadsheetCell);
 
 /** @param textCell  the cell of a text that others wrote. Numbers, times and JSON are no formulas. */
 async function csvFile(order: ExportOrder, textCell: (text: string) => string): Promise<Blob> {
@@ -206,7 +192,6 @@ async function exportNpy(order: ExportOrder, column: ColumnSchema): Promise<Blob
   // A stream of vectors is cut off when nobody reads it, so the user is asked about its size before it begins.
   await file.reserve((await countVectors(place, table.name, column.name, question.filter)) * dimension * 4);
   const request = {
-    kind: "load" as const,
     tableUrl: apiBase() + tablePath(place, table.name),
     key: key.value,
     column: column.name,
@@ -216,7 +201,7 @@ async function exportNpy(order: ExportOrder, column: ColumnSchema): Promise<Blob
     limit: undefined,
   };
   let rows = 0;
-  for await (const { ids, matrix } of vectorBlocks(request)) {
+  for await (const { ids, matrix } of vectorBlocks(request, signal)) {
     signal.throwIfAborted();
     await file.add(matrix as Float32Array<ArrayBuffer>);
     rows += ids.length;
@@ -274,5 +259,3 @@ function csvValueCell(column: ColumnSchema, value: unknown, cell: (text: string)
   const text = textOf(column, value);
   return text === "" ? '""' : cell(text);
 }
-
-const csvCell = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);

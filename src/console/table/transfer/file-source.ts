@@ -1,4 +1,4 @@
-/** Opens files to import, and reads their rows: CSV, JSON Lines or npy. */
+/** Opens files to import, and reads their rows: CSV, JSON Lines, npy or Parquet. */
 
 import { type Options, parse } from "csv-parse/browser/esm";
 import type { CsvCell } from "../../../cli/import/csv-value.ts";
@@ -20,7 +20,7 @@ export interface FileRow {
  * one is never held whole.
  */
 export interface FileSource {
-  readonly format: "CSV" | "JSON Lines" | "npy";
+  readonly format: "CSV" | "JSON Lines" | "npy" | "Parquet";
   /** The file's columns, as far as its beginning shows them. */
   readonly header: readonly string[];
   /** Values are text cells, which get their types from the table's columns. */
@@ -38,29 +38,49 @@ export type Cell = CsvCell;
 const PIECE_BYTES = 256 * 1024;
 
 /**
+ * UTF-8; UTF-16 if a mark says so; windows-1252, in which spreadsheets save, if the first piece is not UTF-8.
+ */
+export async function encodingOf(file: File): Promise<"utf-8" | "utf-16le" | "utf-16be" | "windows-1252"> {
+  const bytes = await bytesOf(file, 0, Math.min(PIECE_BYTES, file.size));
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be";
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: bytes.length < file.size });
+    return "utf-8";
+  } catch {
+    return "windows-1252";
+  }
+}
+
+/**
  * @yields the file's text in pieces, and the byte offset at which each ends.
- * @throws when it is not UTF-8.
+ * @throws when it is not in the encoding that its beginning has.
  */
 async function* textPieces(file: File): AsyncGenerator<{ text: string; end: number }> {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const encoding = await encodingOf(file);
+  const decoder = new TextDecoder(encoding, { fatal: true });
   for (let begin = 0; begin < file.size; begin += PIECE_BYTES) {
     const end = Math.min(file.size, begin + PIECE_BYTES);
     const bytes = await file.slice(begin, end).arrayBuffer();
     try {
       yield { text: decoder.decode(bytes, { stream: end < file.size }), end };
     } catch {
-      throw new Error(`The file is not UTF-8, somewhere from byte ${begin.toLocaleString("en")} on.`);
+      throw new Error(`The file is not ${encoding.toUpperCase()}, somewhere from byte ${begin.toLocaleString("en")} on.`);
     }
   }
 }
 
 /** @throws what is wrong with the file, in words. */
-export function openFile(file: File): Promise<FileSource> {
+export async function openFile(file: File): Promise<FileSource> {
   const name = file.name.toLowerCase();
+  if (name.endsWith(".parquet")) {
+    const { openParquetFile } = await import("./parquet-source.ts");
+    return openParquetFile(file);
+  }
   if (name.endsWith(".npy")) return openNpyFile(file);
   if (/\.(jsonl|ndjson|json)$/.test(name)) return openJsonlFile(file);
   if (/\.(csv|tsv|txt)$/.test(name)) return openCsvFile(file);
-  throw new Error(`${file.name} is neither .csv, .jsonl nor .npy.`);
+  throw new Error(`${file.name} is none of .csv, .jsonl, .npy and .parquet.`);
 }
 
 /**

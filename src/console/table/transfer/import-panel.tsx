@@ -3,14 +3,15 @@
  */
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { csvValue } from "../../../cli/import/csv-value.ts";
-import { MAX_OPERATIONS } from "../../../records/request-limits.ts";
-import { ApiError, messageOf } from "../../api/client.ts";
+import { messageOf } from "../../api/client.ts";
 import { Fault, Notice, Waiting } from "../../parts/notice.tsx";
 import { sizeInWords } from "../../parts/numbers.ts";
-import type { ColumnSchema, TableSchema } from "../../state/server-content.ts";
+import { makeTableOf } from "../../state/dropped-file.ts";
+import { mayAdminister } from "../../state/page-session.ts";
+import type { TableSchema } from "../../state/server-content.ts";
 import type { RecordHistory } from "../record-history.ts";
-import { type Cell, type FileRow, type FileSource, firstMapping, openFile } from "./file-source.ts";
+import { type FileRow, type FileSource, firstMapping, openFile } from "./file-source.ts";
+import { type ImportProgress, ImportState, runImport } from "./run-import.tsx";
 
 interface ImportPanelProps {
   file: File;
@@ -72,7 +73,7 @@ export function ImportPanel({ file, table, history, onWritten, onClose }: Import
       setStage({ at: "done", records: await runImport(plan, history, onProgress, controller.signal) });
     } catch (error) {
       const said = controller.signal.aborted ? "Stopped." : messageOf(error);
-      setFault(`${said} ${last.records.toLocaleString("en")} records were imported before that, and none after.`);
+      setFault(`${said} ${last.records.toLocaleString("en")} records were imported before that.`);
       setStage({ at: "ready" });
     }
     if (last.records > 0) onWritten();
@@ -90,29 +91,24 @@ export function ImportPanel({ file, table, history, onWritten, onClose }: Import
       <h2>
         Import <bdi>{file.name}</bdi>
       </h2>
-      {stage.at === "reading" && fault === "" && <Waiting what="Looking at the file …" />}
+      {stage.at === "reading" && fault === "" && <Waiting what="Reading the file …" />}
       {source !== undefined && (
         <>
           <p class="muted small">
             {source.format}, {sizeInWords(source.bytes)}
-            {source.dimension === undefined ? "" : `, vectors of ${source.dimension} dimensions`}. The first rows, and the columns that they
-            go to:
+            {source.dimension === undefined ? "" : `, vectors of ${source.dimension} dimensions`}. The first rows, and where each column
+            goes:
           </p>
           <Preview source={source} rows={preview} table={table} mapping={mapping} isFixed={isRunning} onChoose={choose} />
           <label class="check">
             <input type="checkbox" checked={replaces} disabled={isRunning} onChange={(event) => setReplaces(event.currentTarget.checked)} />
-            Replace records whose ids exist already (cannot be undone); otherwise the first of them stops the import
+            Replace records that have the same id (cannot be undone). Otherwise the import stops at the first of them.
           </label>
         </>
       )}
       {fault !== "" && <Fault>{fault}</Fault>}
       {stage.at === "done" && <Notice>{stage.records.toLocaleString("en")} records were imported.</Notice>}
-      {isRunning && (
-        <div role="status">
-          <progress max={source?.bytes ?? 1} value={stage.progress.readBytes} aria-label="Part of the file that is imported" />{" "}
-          {stage.progress.records.toLocaleString("en")} records
-        </div>
-      )}
+      {isRunning && <ImportState progress={stage.progress} bytes={source?.bytes ?? 1} />}
       <div class="actions">
         {source !== undefined && stage.at === "ready" && (
           <button type="button" class="primary" disabled={mapping.size === 0} onClick={() => void start(source)}>
@@ -122,6 +118,11 @@ export function ImportPanel({ file, table, history, onWritten, onClose }: Import
         {isRunning && (
           <button type="button" onClick={() => running.current?.abort()}>
             Stop
+          </button>
+        )}
+        {mayAdminister.value && stage.at === "ready" && (
+          <button type="button" onClick={() => makeTableOf(file)}>
+            Make it a new table
           </button>
         )}
         {!isRunning && (
@@ -200,92 +201,4 @@ function shown(value: unknown): string {
   if (value === undefined || value === null) return "–";
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
-}
-
-/** Of one transaction as JSON; more would block the page while it is serialized. */
-const BATCH_CHARACTERS = 1_000_000;
-
-interface ImportPlan {
-  readonly source: FileSource;
-  /** The table's column for each of the file's; columns not in it are left out. */
-  readonly mapping: ReadonlyMap<string, string>;
-  readonly columns: readonly ColumnSchema[];
-  /** Whether a record whose id exists is replaced; otherwise it stops the import. */
-  readonly replaces: boolean;
-}
-
-interface ImportProgress {
-  readonly records: number;
-  readonly readBytes: number;
-}
-
-interface Placed {
-  readonly place: string;
-  readonly record: Readonly<Record<string, unknown>>;
-}
-
-/**
- * Writes a file's rows into a table as transactions. Each is written completely or not at all.
- *
- * @throws {Error} with the place in the file. Everything reported as progress is written, and nothing after
- *   it. The signal's reason.
- */
-async function runImport(
-  plan: ImportPlan,
-  history: RecordHistory,
-  onProgress: (progress: ImportProgress) => void,
-  signal: AbortSignal,
-): Promise<number> {
-  let batch: Placed[] = [];
-  let characters = 0;
-  let written = 0;
-  const flush = async (readBytes: number): Promise<void> => {
-    signal.throwIfAborted();
-    if (batch.length > 0) await write(history, batch, plan.replaces);
-    written += batch.length;
-    batch = [];
-    characters = 0;
-    onProgress({ records: written, readBytes });
-  };
-  for await (const rows of plan.source.rows()) {
-    for (const row of rows) {
-      const record = recordOf(row, plan);
-      const length = JSON.stringify(record).length;
-      if (batch.length === MAX_OPERATIONS || (batch.length > 0 && characters + length > BATCH_CHARACTERS)) await flush(row.readBytes);
-      batch.push({ place: row.place, record });
-      characters += length;
-    }
-  }
-  await flush(plan.source.bytes);
-  return written;
-}
-
-/**
- * The record in the form in which it is sent.
- * @throws {Error} a cell that does not fit its column.
- */
-function recordOf(row: FileRow, { source, mapping, columns }: Omit<ImportPlan, "replaces">): Readonly<Record<string, unknown>> {
-  const record: Record<string, unknown> = {};
-  for (const [name, target] of mapping) {
-    const value = row.values.get(name);
-    if (value === undefined) continue;
-    const column = columns.find((other) => other.name === target);
-    const sent = source.isText ? csvValue(value as Cell, column?.type, target, row.place) : value;
-    // A missing id is left out, so that the server generates one.
-    if (sent !== null || target !== "id") record[target] = sent;
-  }
-  return record;
-}
-
-async function write(history: RecordHistory, batch: readonly Placed[], replaces: boolean): Promise<void> {
-  try {
-    await history.insertAll(
-      batch.map(({ record }) => record),
-      replaces,
-    );
-  } catch (error) {
-    const fault = error instanceof ApiError ? error.errors[0] : undefined;
-    const at = fault === undefined ? batch[0] : batch[fault.index];
-    throw new Error(`${at?.place ?? "The file"}: ${fault?.message ?? messageOf(error)}`);
-  }
 }

@@ -6,7 +6,7 @@ import type { JsonObject, ReadOptions } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { compileProjection, decodeRecords } from "../sql-parts/projection.ts";
 import { ALL_COLUMNS, readSelection } from "../sql-parts/selection.ts";
-import { ROW, relation } from "../sql-parts/statement-parts.ts";
+import { REPEATED, ROW, relation } from "../sql-parts/statement-parts.ts";
 import { recordNotFound } from "../values/record-metadata.ts";
 
 /** @throws {LodestoneError} NOT_FOUND. Without `columns`: all of the table. */
@@ -41,6 +41,7 @@ export async function getRecords(
   const { rows } = await connection.query<{ id: string; record: string }>(
     `SELECT ${ROW}."id", ${projection.sql} AS record FROM ${relation(branch, table)} AS ${ROW} WHERE ${ROW}."id" = ANY ($1::text[])`,
     [distinct],
+    REPEATED,
   );
   const texts = rows.map(({ record }) => record);
   const records = await decodeRecords(connection, projection, texts);

@@ -13,6 +13,9 @@ import { type ColumnValue, encodeVectors, type Parameter } from "../values/colum
 /** The name of the written row in every statement of this folder. */
 export const ROW = "t";
 
+/** Of statements that name records by their ids: their text says the columns and their types, and they have one plan. */
+export const REPEATED = { isRepeated: true } as const;
+
 /** Bound parameters of one statement, in the order in which their `$n` were given out. */
 export class Parameters {
   readonly values: (Parameter | readonly string[])[] = [];

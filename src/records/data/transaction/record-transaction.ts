@@ -2,6 +2,7 @@
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { type SystemColumn, type SystemNaming, systemColumnNamed, VERSION_COLUMNS } from "../../../filter/system-columns.ts";
 import { SLICE_UNITS, Slices } from "../../../threads/event-loop.ts";
+import { isContention } from "../../engine/database-errors.ts";
 import type { Connection, Engine } from "../../engine/engine.ts";
 import { checkReadOnly, type ReadOnlyOption } from "../../read-only.ts";
 import type {
@@ -17,7 +18,7 @@ import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { getRecords } from "../read/read-records.ts";
 import { setOwn } from "../sql-parts/answer-field.ts";
 import { compileProjection } from "../sql-parts/projection.ts";
-import { Parameters, ROW, relation } from "../sql-parts/statement-parts.ts";
+import { Parameters, REPEATED, ROW, relation } from "../sql-parts/statement-parts.ts";
 import { recordIdOf } from "../values/record-metadata.ts";
 import { bulkStatement, explainBulk } from "../write/bulk-insert.ts";
 import { explained } from "../write/constraint-errors.ts";
@@ -49,6 +50,16 @@ export async function runTransaction(
   checkReadOnly(options, writes, "get records in a transaction");
   if (read.length === 0) return [];
   const batches = batchesOf(read);
+  if (batches.length === 1 && isOneStatement(batches[0]!)) {
+    try {
+      const runner = new TransactionRunner(engine, branch, options);
+      await runner.run(batches[0]!);
+      return runner.results;
+    } catch (error) {
+      // It was rolled back in favour of another transaction: transactions are tried again.
+      if (!isContention(error)) throw error;
+    }
+  }
   return engine.transaction(
     async (connection) => {
       await lockRecords(connection, branch, batches);
@@ -61,6 +72,14 @@ export async function runTransaction(
     // are not), and two reads would see two states.
     { readOnly: !writes, isolation: read.length === 1 ? "read committed" : "repeatable read" },
   );
+}
+
+/**
+ * Inserts of one statement are a transaction by themselves, if their answer is small. Not deletes: those of several records
+ * need a snapshot of their own, and one that is missing may have to undo the others.
+ */
+function isOneStatement({ kind, operations: [first] }: Batch): boolean {
+  return kind === "insert" && first.columns === undefined && isBatchable(first as InsertOperation);
 }
 
 class TransactionRunner {
@@ -115,7 +134,7 @@ class TransactionRunner {
       ` RETURNING ${ROW}."id", ${columns === undefined ? "''" : projection.sql} AS record`;
     let rows: { id: string; record: string }[];
     try {
-      ({ rows } = await this.#connection.query<{ id: string; record: string }>(statement, parameters.values));
+      ({ rows } = await this.#connection.query<{ id: string; record: string }>(statement, parameters.values, REPEATED));
     } catch (error) {
       throw atOperation(operations, explainBulk(table, records, error));
     }
@@ -152,6 +171,7 @@ class TransactionRunner {
       this.#connection.query<{ id: string }>(
         `DELETE FROM ${relation(this.#branch, first.table)} AS ${ROW} WHERE ${ROW}."id" = ANY ($1::text[]) RETURNING ${ROW}."id"`,
         [ids],
+        REPEATED,
       ),
     );
     const removed = new Set(rows.map((row) => row.id));
@@ -222,7 +242,7 @@ const PASSED_ON: ReadonlySet<string> = new Set(["TOO_LARGE", "TIMEOUT", "UNAVAIL
 
 /** An error about a record of a batch, as an error of that record's operation. */
 function atOperation(operations: readonly { readonly index: number }[], error: unknown): unknown {
-  if (!(error instanceof LodestoneError)) return error;
+  if (!(error instanceof LodestoneError) || PASSED_ON.has(error.code)) return error;
   const within = error.errors?.[0];
   const { index } = operations[within?.index ?? 0]!;
   const message = within?.message ?? error.message;

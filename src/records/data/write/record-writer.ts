@@ -13,12 +13,12 @@ import type { JsonObject, ReadOptions } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { compileProjection, type Projection } from "../sql-parts/projection.ts";
 import { isFlat, isOfFixedSize, type RecordSelection, readSelection } from "../sql-parts/selection.ts";
-import { type Parameters, quotedColumn, ROW, relation } from "../sql-parts/statement-parts.ts";
+import { type Parameters, quotedColumn, REPEATED, ROW, relation } from "../sql-parts/statement-parts.ts";
 import type { EncodedRecord } from "../values/sent-record.ts";
 import { explained } from "./constraint-errors.ts";
 
 /** So little that it is never refused. */
-const MAX_COMMITTED_BYTES = 2 ** 20;
+export const MAX_COMMITTED_BYTES = 2 ** 20;
 
 /** Where a single write runs: on its own, or as part of a transaction that is open already. */
 export type Session = Engine | Connection;
@@ -47,8 +47,7 @@ export class RecordWriter {
     this.#selection = selection;
     this.#projection = compileProjection(branch, selection, ROW, options);
     const { sql } = this.#projection;
-    const isBounded = isSingle && !isOfFixedSize(selection);
-    this.#answer = !isFlat(selection) ? `${ROW}."id"` : isBounded ? `lodestone.bounded_answer((${sql}), ${MAX_COMMITTED_BYTES})` : sql;
+    this.#answer = !isFlat(selection) ? `${ROW}."id"` : isSingle ? committedAnswer(selection, sql, MAX_COMMITTED_BYTES) : sql;
   }
 
   /** Whether the statement of a write can answer it, since nothing is behind links. */
@@ -62,7 +61,7 @@ export class RecordWriter {
    */
   async write(statement: string, parameters: Parameters, before?: JsonObject): Promise<JsonObject | undefined> {
     const { rows } = await explained(this.table, () =>
-      this.#connection.query<{ record: string }>(`${statement} RETURNING ${this.#answer} AS record`, parameters.values),
+      this.#connection.query<{ record: string }>(`${statement} RETURNING ${this.#answer} AS record`, parameters.values, REPEATED),
     );
     const record = rows[0]?.record;
     if (record === undefined) return undefined;
@@ -73,6 +72,7 @@ export class RecordWriter {
     const { rows } = await this.#connection.query<{ record: string }>(
       `SELECT ${this.#projection.sql} AS record FROM ${relation(this.branch, this.table)} AS ${ROW} WHERE ${ROW}."id" = $1 ${lock}`,
       [id],
+      REPEATED,
     );
     return rows[0] === undefined ? undefined : this.#projection.decode(rows[0].record);
   }
@@ -82,10 +82,15 @@ export class RecordWriter {
     const { rows } = await this.#connection.query<{ version: number }>(
       `SELECT "xata.version" AS version FROM ${relation(this.branch, this.table)} WHERE "id" = $1`,
       [id],
+      REPEATED,
     );
     return rows[0]?.version;
   }
 }
+
+/** The answer of one record in a statement that commits by itself; ANSWER_TOO_LARGE, and nothing is done, if it is longer. */
+export const committedAnswer = (selection: RecordSelection, sql: string, mostBytes: number): string =>
+  isOfFixedSize(selection) ? sql : `lodestone.bounded_answer((${sql}), ${mostBytes})`;
 
 /**
  * One statement needs no transaction of its own. A write whose answer follows links takes two, which must see

@@ -6,7 +6,7 @@ import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { quoted } from "../../../errors/value-in-words.ts";
 import type { JsonObject, ReadOptions, WriteOptions } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
-import { Parameters, quotedColumn, ROW, relation } from "../sql-parts/statement-parts.ts";
+import { Parameters, quotedColumn, REPEATED, ROW, relation } from "../sql-parts/statement-parts.ts";
 import { type ColumnValue, toColumnValue } from "../values/column-value.ts";
 import { withLongJson } from "../values/long-json.ts";
 import { recordNotFound, recordVersionOf, requireRecordId, versionConflict } from "../values/record-metadata.ts";
@@ -29,16 +29,20 @@ export interface WrittenRecord {
   readonly created: boolean;
 }
 
-/** Inserts with an id made by the service, or with the record's own `id`, which must be new (CONFLICT). */
+/**
+ * Inserts with an id made by the service, or with the record's own `id`, which must be new (CONFLICT).
+ * @param write  how: alone, or with others that come at the same time.
+ */
 export async function insertRecord(
   session: Session,
   branch: BranchInfo,
   table: TableInfo,
   record: JsonObject,
   options: WriteOptions = {},
+  write: typeof replaceWith = replaceWith,
 ): Promise<JsonObject> {
   const encoded = encodeRecord(table, (await withLongJson(table, record)) as object, "record");
-  return withWriter(session, branch, table, options, (writer) => insert(writer, encoded));
+  return (await write(session, branch, table, encoded, { ...options, createOnly: true })).record;
 }
 
 /**
@@ -52,9 +56,10 @@ export async function replaceRecord(
   id: string,
   record: JsonObject,
   options: WriteOptions = {},
+  write: typeof replaceWith = replaceWith,
 ): Promise<WrittenRecord> {
   const encoded = encodeRecord(table, (await withLongJson(table, record)) as object, "record", requireRecordId(id));
-  return replaceWith(session, branch, table, encoded, options);
+  return write(session, branch, table, encoded, options);
 }
 
 /** `replaceRecord` of a record that was checked already. */
@@ -298,7 +303,7 @@ export async function deleteRecord(
   const parameters = new Parameters();
   const statement = `DELETE FROM ${relation(branch, table)} AS ${ROW} WHERE ${ROW}."id" = ${parameters.add(id)}`;
   if (options.columns === undefined) {
-    const { rowCount } = await explained(table, () => session.query(statement, parameters.values));
+    const { rowCount } = await explained(table, () => session.query(statement, parameters.values, REPEATED));
     if (rowCount === 0) throw recordNotFound(table, id);
     return undefined;
   }

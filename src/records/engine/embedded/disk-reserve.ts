@@ -79,8 +79,8 @@ export class DiskReserve {
 
   /** From now on looks regularly, and keeps the reserve. */
   start(): void {
-    this.#timer = setInterval(() => this.look(), this.#lookEveryMs).unref();
-    this.look();
+    this.#timer = setInterval(() => this.#tend(), this.#lookEveryMs).unref();
+    this.#tend();
   }
 
   async stop(): Promise<void> {
@@ -91,18 +91,27 @@ export class DiskReserve {
 
   /** Looks at the disk now. Two microseconds. @returns why nothing may be written; null when it may. */
   look(): LodestoneError | null {
+    this.#look();
+    return this.refusal;
+  }
+
+  #tend(): void {
+    const free = this.#look();
+    const hasRoom = free !== null && free > this.#leastFreeBytes + this.#reserveBytes + 2 * WAL_FILE_BYTES;
+    if (!hasRoom || this.#reserveBytes === 0 || this.#isStopped) return;
+    this.#filling ??= this.#fill().finally(() => {
+      this.#filling = null;
+    });
+  }
+
+  /** @returns the bytes that are free; null: unknown. */
+  #look(): number | null {
     const free = freeBytes(this.#dataDir);
     // It ends a little later than it begins, or the log would say both again and again.
     if (free !== null) this.#isLow = free < this.#leastFreeBytes + (this.#isLow ? WAL_FILE_BYTES : 0);
     if (this.#isLow) this.#fault.failed(new Error(`less than ${this.#leastFreeBytes / MIB} MB are free; reads and searches go on`));
     else this.#fault.works();
-    const hasRoom = free !== null && free > this.#leastFreeBytes + this.#reserveBytes + 2 * WAL_FILE_BYTES;
-    if (hasRoom && this.#reserveBytes > 0 && !this.#isStopped) {
-      this.#filling ??= this.#fill().finally(() => {
-        this.#filling = null;
-      });
-    }
-    return this.refusal;
+    return free;
   }
 
   /** Random bytes: file systems that compress would keep no room for others. Not synced: after a crash it is made again. */

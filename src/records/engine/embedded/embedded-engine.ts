@@ -248,6 +248,7 @@ export class EmbeddedEngine implements Engine {
   async #lookAfter(session: EmbeddedSession): Promise<void> {
     if (session.isInDoubt && session.failure === null) await session.probe();
     if (session.failure !== null) return;
+    await session.makeRoomForPrepared();
     if (session.hasWritten(MAINTENANCE_AFTER_BYTES)) this.#maintenance.look();
     if (session.memoryBytes >= RENEW_ABOVE_SHARE * this.#maxMemoryBytes && this.#backups === 0) this.#life.renew();
   }

@@ -18,6 +18,7 @@ import { SessionReadings } from "../reading.ts";
 import { querySession } from "../session-query.ts";
 import { startDatabaseThread } from "./database-threads.ts";
 import { Interrupter } from "./interrupter.ts";
+import { PreparedStatements } from "./prepared-statements.ts";
 import { withSharedMemory } from "./shared-memory.ts";
 import { wireTo } from "./wire.ts";
 import type { FromWorker, ToWorker, WorkerInput } from "./worker-messages.ts";
@@ -44,6 +45,7 @@ export class EmbeddedSession implements TransactionConnection {
   readonly #events: SessionEvents;
   readonly #exited: Promise<void>;
   readonly #readings: SessionReadings;
+  readonly #prepared: PreparedStatements;
   #failure: Error | null = null;
   readonly #interrupter: Interrupter;
   /** Why no statement may run; null while they may. */
@@ -70,6 +72,7 @@ export class EmbeddedSession implements TransactionConnection {
       database: "postgres",
       password: "unused",
     });
+    this.#prepared = new PreparedStatements(this.#client);
     handleLongTexts(this.#client);
     this.#client.on("notification", ({ channel, payload }) => events.onNotification(channel, payload ?? ""));
     this.#client.on("error", (error) => this.#fail(`the database connection broke: ${error.message}`));
@@ -136,7 +139,20 @@ export class EmbeddedSession implements TransactionConnection {
   }
 
   query<Row extends object>(text: string, values?: readonly unknown[], options: QueryOptions = {}): Promise<QueryResult<Row>> {
-    return this.#run(() => querySession(this.#client, this.#readings, text, values, options));
+    const name = options.isRepeated === true ? this.#prepared.nameOf(text) : undefined;
+    return this.#run(() => querySession(this.#client, this.#readings, text, values, options, name));
+  }
+
+  /** Forgets all prepared statements when there are many. Only between two units. */
+  async makeRoomForPrepared(): Promise<void> {
+    if (!this.#prepared.isFull) return;
+    await this.query("DEALLOCATE ALL");
+    this.#prepared.forget();
+  }
+
+  /** A DEALLOCATE ALL has run. */
+  forgetPrepared(): void {
+    this.#prepared.forget();
   }
 
   queryBounded(query: BoundedQuery): Promise<BoundedResult> {

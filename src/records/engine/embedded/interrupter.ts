@@ -93,6 +93,8 @@ export class Interrupter {
     if (this.#hasEnded) return;
     const until = performance.now() + SETTING_LIMIT_MS; // a thread that has died sets nothing more
     for (let now = Atomics.load(this.#control, STATE); ; now = Atomics.load(this.#control, STATE)) {
+      // Its thread sleeps, and need not be woken after every statement.
+      if (now === state) return;
       if (now === SETTING && performance.now() < until) Atomics.wait(this.#control, STATE, SETTING, SETTING_LIMIT_MS);
       else if (Atomics.compareExchange(this.#control, STATE, now, state) === now) break;
     }

@@ -84,6 +84,7 @@ export async function leaveJail(session: EmbeddedSession, channels: Iterable<str
     "DISCARD SEQUENCES",
     SESSION_STATE,
   ];
+  session.forgetPrepared();
   const results = await session.query(statements.join("; ")).catch(() => null);
   const found = (results as unknown as QueryResult<{ state?: string }>[] | null)?.at(-1)?.rows[0]?.state;
   if (found === state || session.failure !== null) return;

@@ -9,7 +9,7 @@ import pg, { type QueryResult } from "pg";
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { FairTurns } from "../../../fairness/fair-turns.ts";
 import { DatabaseAwayError } from "../../database-away.ts";
-import { asServiceError, timedOut } from "../database-errors.ts";
+import { asServiceError, isContention, timedOut } from "../database-errors.ts";
 import {
   CLOSE_LIMIT_MS,
   type Connection,
@@ -40,7 +40,6 @@ export interface ServerEngineOptions {
 
 const DEFAULT_POOL_SIZE = 10;
 const DEFAULT_SQL_POOL_SIZE = 8;
-const RETRYABLE = new Set(["40001", "40P01"]); // serialization failure, deadlock
 /**
  * Of transactions that conflict one always continues, so each round completes one: many attempts are rare,
  * and short.
@@ -174,7 +173,7 @@ export class ServerEngine implements Engine {
           runTransaction(session, work, options, { body: withinTime, commit: (run) => run() }, settings),
         );
       } catch (error) {
-        if (!RETRYABLE.has((error as { code?: string }).code ?? "")) throw error;
+        if (!isContention(error)) throw error;
         if (attempt === MAX_ATTEMPTS) throw contended(error);
         await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(5 * 2 ** attempt, MAX_PAUSE_MS)));
       }
@@ -260,7 +259,9 @@ export class ServerEngine implements Engine {
   ): Promise<Result> {
     const { caller, signal } = limits;
     if (typeof where === "string")
-      return this.#sqlTurns.run(caller ?? SERVICE, signal, (keepUntil) => this.#unitAtOnce(where, limits, work, keepUntil), where);
+      return this.#sqlTurns.run(caller ?? SERVICE, signal, (keepUntil) => this.#unitAtOnce(where, limits, work, keepUntil), {
+        group: where,
+      });
     // The service's own work waits for no caller's turn.
     if (caller === undefined) return this.#unitAtOnce(where, limits, work);
     return this.#turns.run(caller, signal, () => this.#unitAtOnce(where, limits, work));
