@@ -131,11 +131,13 @@ function Content({ page }: { page: Page }): JSX.Element {
   const Component = page.component;
   const { view, place, record } = route.value;
   const table = currentTable.value;
-  const hasCard = (view === "table" || view === "search") && place !== undefined && table !== undefined && record !== undefined;
+  const mayHaveCard = (view === "table" || view === "search") && record !== undefined;
+  const hasCard = mayHaveCard && place !== undefined && table !== undefined;
   return (
     <>
       {page.view !== "home" && <h1 class="hidden">{page.title}</h1>}
-      <div class={hasCard ? "beside-card" : ""}>
+      {/* Room for the card while the tables are not known: what is there must not move when it comes. */}
+      <div class={hasCard || (mayHaveCard && tables.value === undefined) ? "beside-card" : ""}>
         <Component />
         {hasCard && <RecordCard key={record} place={place} table={table} id={record} />}
       </div>

@@ -35,10 +35,12 @@ export interface PageOptions {
    * it. The editor draws the line again, so nothing is lost. That one report is ignored.
    */
   readonly isRichText?: boolean;
+  /** What the page asks for comes one at a time, and is painted before the next comes: as on a slow machine, on each. */
+  readonly isSlow?: boolean;
 }
 
 export async function openConsole(browser: Browser, url: string, hash: string, options: PageOptions = {}): Promise<ConsolePage> {
-  const { colorScheme = "light", width = 1440, height = 900, timezoneId, isRichText = false } = options;
+  const { colorScheme = "light", width = 1440, height = 900, timezoneId, isRichText = false, isSlow = false } = options;
   // Scripts of the test, such as axe, run in a world of their own, to which the page's policy does not apply.
   const page = await newPage(browser, { colorScheme, viewport: { width, height }, ...(timezoneId === undefined ? {} : { timezoneId }) });
   const finishCount = await countPage(page);
@@ -57,6 +59,7 @@ export async function openConsole(browser: Browser, url: string, hash: string, o
       console.error(`Content Security Policy: ${event.violatedDirective} ${event.blockedURI}`),
     );
   });
+  if (isSlow) await oneAtATime(page);
   await page.goto(`${url}/console${hash}`);
   return {
     page,
@@ -82,4 +85,24 @@ export async function openConsole(browser: Browser, url: string, hash: string, o
       expect(faults).toEqual([]);
     },
   };
+}
+
+/** What the browser needs before it paints at all is not held. */
+const BEFORE_THE_FIRST_PAINT = ["document", "stylesheet"];
+
+async function oneAtATime(page: Page): Promise<void> {
+  let before: Promise<unknown> = Promise.resolve();
+  await page.route("**/*", (route) => {
+    const request = route.request();
+    if (BEFORE_THE_FIRST_PAINT.includes(request.resourceType())) return route.continue();
+    const answered = before.then(async () => {
+      await route.continue();
+      const response = await request.response();
+      await response?.finished();
+      await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    });
+    // A request that the page gave up, and a page that is closed, hold nobody.
+    before = answered.catch(() => {});
+    return before;
+  });
 }

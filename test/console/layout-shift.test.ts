@@ -1,4 +1,4 @@
-/** Nothing moves under the hand while a view is filled. */
+/** Nothing moves under the hand while a view is filled, however slowly its parts come. */
 import { expect, it } from "vitest";
 import { describeWith } from "../support/requirements.ts";
 import { serveConsole } from "./serve-console.ts";
@@ -10,6 +10,7 @@ const VIEWS: readonly { readonly hash: string; readonly ready: string; readonly 
   { hash: "#/table/shop:main/items", ready: ".grid-body .grid-row", width: 1440 },
   { hash: "#/table/shop:main/items/i7", ready: ".neighbours li", width: 1440 },
   { hash: "#/table/shop:main/items/i7", ready: ".neighbours li", width: 1024 },
+  { hash: "#/search/shop:main/items/i7", ready: ".neighbours li", width: 1024 },
   { hash: "#/table/shop:main/nothing", ready: ".grid-frame .notice", width: 1440 },
   { hash: "#/new/shop:main", ready: ".new-columns", width: 1440 },
   { hash: "#/sql/shop:main/items", ready: ".sql-editor", width: 1440 },
@@ -32,7 +33,7 @@ describeWith("chromium", "a view that is opened", (executablePath) => {
   });
 
   it.each(VIEWS)("does not move while it is filled: $hash, $width", async ({ hash, ready, width }) => {
-    const { page, layoutShift, close } = await at.open(hash, { isRichText: true, width });
+    const { page, layoutShift, close } = await at.open(hash, { isRichText: true, width, isSlow: true });
     await page.locator(ready).first().waitFor();
     await page.waitForLoadState("networkidle");
     expect(await layoutShift()).toBeLessThanOrEqual(0.02);
