@@ -48,15 +48,18 @@ BEGIN
 END $body$`;
 
 /**
- * The bytes of an array as PostgreSQL holds it in memory, for the change feed. `array_send` calls a function for
- * each element, which takes ten times as long in the embedded engine. To `byteasend` any value of variable length
- * is bytes, and it copies them.
+ * The bytes of an array as PostgreSQL holds it in memory, and an array of such bytes (binary-arrays.ts). `array_send` and
+ * `array_recv` call a function for each element, which takes ten times as long in the embedded engine. To `byteasend` any value
+ * of variable length is bytes, and it copies them.
  *
- * Of the embedded engine alone: it takes a superuser, and the bytes are in the order of the machine.
+ * Of the embedded engine alone: it takes a superuser, and the bytes are in the order of the machine. Nobody else may call them:
+ * bytes that are not an array would be read as one.
  */
 const ARRAY_BYTES = [
   `CREATE OR REPLACE FUNCTION lodestone.array_bytes(real[]) RETURNS bytea LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'byteasend'`,
   "REVOKE EXECUTE ON FUNCTION lodestone.array_bytes(real[]) FROM PUBLIC",
+  `CREATE OR REPLACE FUNCTION lodestone.array_of_bytes(bytea) RETURNS real[] LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'byteasend'`,
+  "REVOKE EXECUTE ON FUNCTION lodestone.array_of_bytes(bytea) FROM PUBLIC",
 ];
 
 const FUNCTIONS: readonly string[] = [RECORD_ID, TOUCH_RECORD, BOUNDED_ANSWER, foldFunctionSql()];

@@ -8,6 +8,7 @@ import type { Engine } from "./engine.ts";
 export function engineForCaller(engine: Engine, signal: AbortSignal, budget?: AnswerBudget): Engine {
   return {
     kind: engine.kind,
+    vectors: engine.vectors,
     shared: engine.shared,
     budget,
     signal,

@@ -5,6 +5,7 @@
  */
 import type { QueryResult } from "pg";
 import type { AnswerBudget } from "../../budget/memory-budget.ts";
+import type { VectorForm } from "../binary-arrays.ts";
 
 export interface QueryOptions {
   /** Return every value as PostgreSQL's text (or null), unparsed. */
@@ -38,6 +39,8 @@ export interface QueryOptions {
 export const CLOSE_LIMIT_MS = 1_000;
 
 export interface Connection {
+  /** How vectors go in and out. */
+  readonly vectors: VectorForm;
   /**
    * Runs one statement. `values` are bound, never spliced into the text. A Buffer is sent in the binary
    * format of the parameter's type. session-query.ts lists what a caller gets for each type. Rejects with the

@@ -27,6 +27,7 @@ export async function runTransaction<Result>(
       ? Promise.reject(new Error("A query was sent on a transaction that has ended; a promise inside its work was not awaited."))
       : run();
   const connection: TransactionConnection = {
+    vectors: session.vectors,
     query: <Row extends object>(text: string, values?: readonly unknown[], queryOptions?: QueryOptions) =>
       whileOpen(() => session.query<Row>(text, values, { budget, ...queryOptions })),
     queryBounded: (query: BoundedQuery) => whileOpen(() => session.queryBounded({ ...query, budget })),

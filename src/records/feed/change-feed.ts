@@ -1,8 +1,10 @@
 /**
  * The change feed on either engine. feed-types.ts says what it promises; position.ts says why no change is skipped.
  */
+
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { systemColumnType } from "../../filter/system-columns.ts";
+import type { VectorForm } from "../binary-arrays.ts";
 import { findBranch, toBranchInfo } from "../catalog/branch-rows.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import { isMissingRelation } from "../engine/database-errors.ts";
@@ -100,7 +102,7 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     await this.#retention.follow(registered.branch, registered.snapshot);
     const start = await this.#read((connection) => this.#readState(connection, ref));
     await onStart?.(formatPosition({ snapshot: start.snapshot }));
-    const readers = tables.map((table) => readerOf(this.#engine.kind, start.branch, table, this.#options));
+    const readers = tables.map((table) => readerOf(this.#engine.vectors, start.branch, table, this.#options));
     for (const reader of readers) {
       const readTurn = (after: string | undefined): Promise<TableTurn> =>
         retryInSmallerBatches((isCareful) =>
@@ -186,7 +188,7 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
         const page = await readOutbox(connection, state.branch.schemaName, at);
         const read = await readValues(connection, page.rows, size, isCareful, (physicalName) =>
           readers === undefined
-            ? readerOfPhysical(this.#engine.kind, state.branch, physicalName, parts, this.#options)
+            ? readerOfPhysical(this.#engine.vectors, state.branch, physicalName, parts, this.#options)
             : readers.find((reader) => reader.table.physicalName === physicalName),
         );
         batches.push(...read.batches);
@@ -360,7 +362,7 @@ function changedIds(rows: readonly OutboxRow[], delivered: ReadonlyMap<string, R
 }
 
 function readerOfPhysical(
-  engine: Engine["kind"],
+  vectors: VectorForm,
   branch: BranchInfo,
   physicalName: string,
   parts: FeedReadOptions["parts"],
@@ -368,13 +370,13 @@ function readerOfPhysical(
 ): RecordReader | undefined {
   for (const table of branch.tables.values()) {
     if (table.physicalName === physicalName)
-      return new RecordReader(engine, branch.schemaName, table, { part: parts?.get(table.name), vectorsPresentOnly });
+      return new RecordReader(vectors, branch.schemaName, table, { part: parts?.get(table.name), vectorsPresentOnly });
   }
   return undefined;
 }
 
 function readerOf(
-  engine: Engine["kind"],
+  vectors: VectorForm,
   branch: BranchInfo,
   { table: name, columns, part }: Parameters<ChangeFeed["readAll"]>[1][number],
   { vectorsPresentOnly }: RecordFeedOptions,
@@ -386,7 +388,7 @@ function readerOf(
       throw changedMeanwhile(branch.ref, `Column "${column}" does not exist in table "${name}"`);
     }
   }
-  return new RecordReader(engine, branch.schemaName, table, { names: columns, part, vectorsPresentOnly });
+  return new RecordReader(vectors, branch.schemaName, table, { names: columns, part, vectorsPresentOnly });
 }
 
 function requireSame(before: BranchInfo, now: BranchInfo): void {

@@ -4,10 +4,10 @@
  */
 import { VALUE_KINDS } from "../../filter/column-path.ts";
 import { SYSTEM_COLUMN_TYPES, VERSION_COLUMNS } from "../../filter/system-columns.ts";
-import { decodeVectors, readProtocolVector, vectorTextSql } from "../binary-arrays.ts";
+import { readProtocolVector, type VectorForm } from "../binary-arrays.ts";
 import { boundedPage, mayHaveMore, PAGE_BYTES, type PageBounds, RECORD_BYTES } from "../bounded-page.ts";
 import { CopiedRows } from "../engine/copy-out.ts";
-import type { Connection, Engine, TransactionConnection } from "../engine/engine.ts";
+import type { Connection, TransactionConnection } from "../engine/engine.ts";
 import { quoteIdentifier, quoteLiteral } from "../identifiers.ts";
 import type { ColumnInfo, TableInfo } from "../schema.ts";
 import type { FeedBatch, FeedColumn, Part } from "./feed-types.ts";
@@ -30,7 +30,7 @@ interface ReadColumn {
   readonly kind: Kind;
   readonly dimension: number;
   /** Of the engine that it is read from. */
-  readonly engine: Engine["kind"];
+  readonly vectors: VectorForm;
   /** Its value as SQL that gives text. */
   readonly value: string;
   /** Its value as SQL for a binary COPY. */
@@ -67,16 +67,16 @@ export class RecordReader {
    * have are an error of the caller's. `vectorsPresentOnly`: of vectors it is read whether they are there; they come
    * with dimension 0.
    */
-  constructor(engine: Engine["kind"], schemaName: string, table: TableInfo, { names, part, vectorsPresentOnly = false }: ReadOptions = {}) {
+  constructor(vectors: VectorForm, schemaName: string, table: TableInfo, { names, part, vectorsPresentOnly = false }: ReadOptions = {}) {
     this.#schemaName = schemaName;
     this.table = table;
     this.part = part;
     const wanted = (name: string): boolean => names === undefined || names.includes(name);
     this.#sized = [...table.columns.values()].filter((column) => wanted(column.name));
     this.#columns = [
-      ...VERSION_COLUMNS.filter(wanted).map((name) => readColumn(engine, name, name, VALUE_KINDS[SYSTEM_COLUMN_TYPES[name]], 0)),
+      ...VERSION_COLUMNS.filter(wanted).map((name) => readColumn(vectors, name, name, VALUE_KINDS[SYSTEM_COLUMN_TYPES[name]], 0)),
       ...this.#sized.map((c) =>
-        readColumn(engine, c.name, c.physicalName, VALUE_KINDS[c.type], vectorsPresentOnly ? 0 : (c.vector?.dimension ?? 0)),
+        readColumn(vectors, c.name, c.physicalName, VALUE_KINDS[c.type], vectorsPresentOnly ? 0 : (c.vector?.dimension ?? 0)),
       ),
     ];
   }
@@ -171,10 +171,10 @@ export class RecordReader {
   }
 }
 
-function readColumn(engine: Engine["kind"], name: string, physicalName: string, kind: Kind, dimension: number): ReadColumn {
+function readColumn(vectors: VectorForm, name: string, physicalName: string, kind: Kind, dimension: number): ReadColumn {
   const quoted = quoteIdentifier(physicalName);
   const isUnbounded = kind === "text" || kind === "json" || kind === "multiple";
-  const column = { name, kind, dimension, engine, isUnbounded, copied: copiedValueSql(kind, quoted) };
+  const column = { name, kind, dimension, vectors, isUnbounded, copied: copiedValueSql(kind, quoted) };
   switch (kind) {
     case "text":
       return { ...column, value: quoted };
@@ -186,7 +186,7 @@ function readColumn(engine: Engine["kind"], name: string, physicalName: string, 
       // As PostgreSQL stores it. Arithmetic on numbers of any size, which `extract` gives, takes four times as long.
       return { ...column, value: `encode(timestamptz_send(${quoted}), 'hex')` };
     case "vector": {
-      if (dimension > 0) return { ...column, value: vectorTextSql(engine, quoted) };
+      if (dimension > 0) return { ...column, value: vectors.textSql(quoted) };
       const isThere = `CASE WHEN ${quoted} IS NOT NULL THEN '' END`;
       return { ...column, value: isThere, copied: isThere };
     }
@@ -228,7 +228,7 @@ function toColumn(column: ReadColumn, texts: readonly (string | null)[]): FeedCo
     case "multiple":
       return { kind: "multiple", values: mapped(toList) };
     case "vector":
-      return vectorsOf(column.engine, column.dimension, texts);
+      return vectorsOf(column.vectors, column.dimension, texts);
   }
 }
 
@@ -238,10 +238,10 @@ function toMicroseconds(hex: string): bigint {
 }
 
 /** @param texts  of one column; null where a record has no vector. */
-function vectorsOf(kind: Engine["kind"], dimension: number, texts: readonly (string | null)[]): FeedColumn {
+function vectorsOf(vectors: VectorForm, dimension: number, texts: readonly (string | null)[]): FeedColumn {
   const rows = texts.flatMap((text, row) => (text === null ? [] : [row]));
   const present = texts.filter((text) => text !== null);
-  const elements = dimension === 0 ? new Float32Array(0) : decodeVectors(kind, dimension, present);
+  const elements = dimension === 0 ? new Float32Array(0) : vectors.decode(dimension, present);
   return { kind: "vector", dimension, rows: Uint32Array.from(rows), elements };
 }
 

@@ -128,7 +128,14 @@ it("functions are replaced only when they are not what this release makes", asyn
   const open = async () => (await openRecordStore(options)).close();
   await open();
   const installed = await functions();
-  expect(installed.map(({ name }) => name)).toEqual(["array_bytes", "bounded_answer", "fold", "record_id", "touch_record"]);
+  expect(installed.map(({ name }) => name)).toEqual([
+    "array_bytes",
+    "array_of_bytes",
+    "bounded_answer",
+    "fold",
+    "record_id",
+    "touch_record",
+  ]);
   await open();
   expect(await functions()).toEqual(installed);
 

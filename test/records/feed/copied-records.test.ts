@@ -33,7 +33,7 @@ describeOnBothEngines("Records of a whole table", (fixture, kind) => {
 
   /** All pieces; `copies` counts the copies. */
   async function readAll(withCopies: boolean, part?: { index: number; of: number }) {
-    const reader = new RecordReader(kind, fixture.branch.schemaName, fixture.table("t"), { part });
+    const reader = new RecordReader(fixture.engine.vectors, fixture.branch.schemaName, fixture.table("t"), { part });
     return fixture.engine.transaction(async (own) => {
       let copies = 0;
       const copyOut = own.copyOut && {
@@ -43,6 +43,7 @@ describeOnBothEngines("Records of a whole table", (fixture, kind) => {
         },
       };
       const connection: TransactionConnection = {
+        vectors: own.vectors,
         query: (...args) => own.query(...args),
         queryBounded: (query) => own.queryBounded(query),
         ...(withCopies && copyOut),

@@ -4,7 +4,6 @@
  */
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { quoted } from "../../../errors/value-in-words.ts";
-import { decodeVectors, vectorTextSql } from "../../binary-arrays.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { VectorPage, VectorsRequest } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
@@ -30,7 +29,7 @@ export async function readVectors(engine: Engine, branch: BranchInfo, table: Tab
   const conditions = [compileFilter(branch, table, request.filter, ROW, parameters), `${vector} IS NOT NULL`];
   if (request.after !== undefined) conditions.push(`${ROW}."id" > ${parameters.add(request.after)}`);
   const statement =
-    `SELECT ${ROW}."id", ${vectorTextSql(engine.kind, vector)}, ${valueText(table, request.values)} FROM ${relation(branch, table)} AS ${ROW} ` +
+    `SELECT ${ROW}."id", ${engine.vectors.textSql(vector)}, ${valueText(table, request.values)} FROM ${relation(branch, table)} AS ${ROW} ` +
     `WHERE ${conditions.join(" AND ")} ORDER BY ${ROW}."id" LIMIT ${rowsWanted + 1}`;
   const { rows } = await engine.query<[string, string, string | null]>(statement, parameters.values, { raw: true, rowMode: "array" });
   const hasMore = rows.length > rowsWanted;
@@ -38,8 +37,7 @@ export async function readVectors(engine: Engine, branch: BranchInfo, table: Tab
   return {
     dimension,
     ids: rows.map(([id]) => id),
-    elements: decodeVectors(
-      engine.kind,
+    elements: engine.vectors.decode(
       dimension,
       rows.map(([, text]) => text),
     ),

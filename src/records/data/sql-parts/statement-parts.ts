@@ -5,10 +5,11 @@
 import { parseFilter } from "../../../filter/parse.ts";
 import { compileToSql } from "../../../filter/sql-condition.ts";
 import type { FilterTable } from "../../../filter/tree.ts";
+import type { VectorForm } from "../../binary-arrays.ts";
 import { COLUMN_TRAITS } from "../../column-traits.ts";
 import { qualified, quoteIdentifier } from "../../identifiers.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
-import { type ColumnValue, encodeVectors, type Parameter } from "../values/column-value.ts";
+import type { ColumnValue, Parameter } from "../values/column-value.ts";
 
 /** The name of the written row in every statement of this folder. */
 export const ROW = "t";
@@ -24,15 +25,23 @@ export class Parameters {
     this.values.push(value);
     return `$${this.values.length}`;
   }
+}
+
+/** Those of a statement that writes. */
+export class WriteParameters extends Parameters {
+  readonly vectors: VectorForm;
+
+  /** @param session  where the statement will run. */
+  constructor(session: { readonly vectors: VectorForm }) {
+    super();
+    this.vectors = session.vectors;
+  }
 
   /** `$3::int8` */
   column({ type }: Pick<ColumnInfo, "type">, value: ColumnValue): string {
-    return `${this.add(isVector(value) ? encodeVectors([value]) : value)}::${COLUMN_TRAITS[type].parameterType}`;
+    if (value instanceof Float32Array) return this.vectors.oneSql(this.add(this.vectors.encode([value])));
+    return `${this.add(value)}::${COLUMN_TRAITS[type].parameterType}`;
   }
-}
-
-function isVector(value: ColumnValue): value is readonly number[] {
-  return Array.isArray(value);
 }
 
 /** `"db:branch"."table"`. */

@@ -18,7 +18,7 @@ import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { getRecords } from "../read/read-records.ts";
 import { setOwn } from "../sql-parts/answer-field.ts";
 import { compileProjection } from "../sql-parts/projection.ts";
-import { Parameters, REPEATED, ROW, relation } from "../sql-parts/statement-parts.ts";
+import { REPEATED, ROW, relation, WriteParameters } from "../sql-parts/statement-parts.ts";
 import { recordIdOf } from "../values/record-metadata.ts";
 import { bulkStatement, explainBulk } from "../write/bulk-insert.ts";
 import { explained } from "../write/constraint-errors.ts";
@@ -126,7 +126,7 @@ class TransactionRunner {
     if (!isBatchable(first)) return this.#insertOne(first);
     const { table, columns, createOnly } = first;
     const records = operations.map((operation) => operation.record);
-    const parameters = new Parameters();
+    const parameters = new WriteParameters(this.#connection);
     const projection = compileProjection(this.#branch, first.selection, ROW, this.#answer);
     const statement =
       bulkStatement(this.#branch, table, records, parameters) +

@@ -6,18 +6,17 @@
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { inWords, quoted } from "../../../errors/value-in-words.ts";
 import { formatTimestamp, isTimestampForm, parseTimestamp } from "../../../filter/datetime.ts";
-import { ARRAY_HEADER_BYTES, writeArrayHeader } from "../../binary-arrays.ts";
 import { EMAIL } from "../../catalog/column-types.ts";
 import { escapedItem } from "../../postgres-text.ts";
 import type { ColumnSchema } from "../../schema.ts";
 import { jsonOf } from "./json-column-text.ts";
 import { LongJson } from "./long-json.ts";
 
-/** A checked value of a column. Vectors stay lists, so that a statement can send those of many records as one array. */
-export type ColumnValue = string | number | boolean | readonly number[] | null;
+/** A checked value of a column. Vectors are not encoded yet, so that a statement can send those of many records as one parameter. */
+export type ColumnValue = string | number | boolean | Float32Array | null;
 
 /** What a statement binds. A Buffer is PostgreSQL's binary form (vectors). */
-export type Parameter = Exclude<ColumnValue, readonly number[]> | Buffer;
+export type Parameter = Exclude<ColumnValue, Float32Array> | Buffer;
 
 /** Strings in one value of type multiple. */
 const MAX_MULTIPLE_ITEMS = 100_000;
@@ -70,29 +69,53 @@ export function toColumnValue(column: ColumnSchema, value: unknown, place: strin
   }
 }
 
-/** The elements, checked: as many as the column's dimension, each finite as float32. */
-function vector(column: ColumnSchema, value: unknown, place: string): readonly number[] {
-  if (!Array.isArray(value)) throw expected(place, column, value, "an array of numbers");
-  const dimension = column.vector?.dimension;
+/**
+ * The elements, checked: as many as the column's dimension, each finite as float32. A list of numbers, or base64 of float32 in
+ * little-endian order, as embedding services answer it (`encoding_format: "base64"`).
+ */
+function vector(column: ColumnSchema, value: unknown, place: string): Float32Array {
+  const { dimension } = column.vector!;
+  if (typeof value === "string") return vectorOfBytes(column, value, dimension, place);
+  if (!Array.isArray(value)) throw expected(place, column, value, "an array of numbers, or base64 of float32");
   if (value.length !== dimension) {
     throw wrong(place, column, `has ${value.length} element${value.length === 1 ? "" : "s"}; the column has dimension ${dimension}`);
   }
-  for (let i = 0; i < value.length; i++) {
+  const elements = new Float32Array(dimension);
+  for (let i = 0; i < dimension; i++) {
     const element: unknown = value[i];
-    if (typeof element !== "number" || !Number.isFinite(element)) {
-      throw new LodestoneError(
-        "INVALID",
-        `${place}[${i}] is ${inWords(element)}; every element of vector column ${quoted(column.name)} is a finite number.`,
-      );
-    }
-    if (!Number.isFinite(Math.fround(element))) {
-      throw new LodestoneError(
-        "INVALID",
-        `${place}[${i}] is ${element}; elements of vector column ${quoted(column.name)} are float32, whose largest value is about 3.4e38.`,
-      );
-    }
+    if (typeof element !== "number") throw notFinite(column, element, `${place}[${i}]`);
+    elements[i] = element;
+    // x − x is 0 for finite ones alone.
+    if (elements[i]! - elements[i]! === 0) continue;
+    if (!Number.isFinite(element)) throw notFinite(column, element, `${place}[${i}]`);
+    throw new LodestoneError(
+      "INVALID",
+      `${place}[${i}] is ${element}; elements of vector column ${quoted(column.name)} are float32, whose largest value is about 3.4e38.`,
+    );
   }
-  return value as number[];
+  return elements;
+}
+
+function vectorOfBytes(column: ColumnSchema, base64: string, dimension: number, place: string): Float32Array {
+  const elements = new Float32Array(dimension);
+  const bytes = Buffer.from(elements.buffer);
+  if (
+    base64.length !== 4 * Math.ceil(bytes.length / 3) ||
+    bytes.write(base64, "base64") !== bytes.length ||
+    bytes.toString("base64") !== base64
+  ) {
+    const form = `base64 of ${bytes.length.toLocaleString("en-US")} bytes: float32, little-endian, ${dimension} of them`;
+    throw expected(place, column, base64, `an array of ${dimension} numbers, or ${form}`);
+  }
+  for (let i = 0; i < dimension; i++) if (elements[i]! - elements[i]! !== 0) throw notFinite(column, elements[i], `${place}[${i}]`);
+  return elements;
+}
+
+function notFinite({ name }: ColumnSchema, element: unknown, place: string): LodestoneError {
+  return new LodestoneError(
+    "INVALID",
+    `${place} is ${inWords(element)}; every element of vector column ${quoted(name)} is a finite number.`,
+  );
 }
 
 function text(column: ColumnSchema, value: unknown, place: string): string {
@@ -168,28 +191,4 @@ function expected(place: string, column: ColumnSchema, value: unknown, what: str
 
 function wrong(place: string, column: ColumnSchema, problem: string): LodestoneError {
   return new LodestoneError("INVALID", `${place} (column ${quoted(column.name)} of type ${column.type}) ${problem}.`);
-}
-
-const ELEMENT_BYTES = 8;
-const FLOAT4_OID = 700;
-
-/**
- * Vectors, one after the other, as one `real[]` in PostgreSQL's binary form: text would cost the embedded engine ten
- * times as much to parse. The header of an array, then int32 4 and a float4 for each element.
- * @param rows  finite as float32.
- */
-export function encodeVectors(rows: readonly ArrayLike<number>[]): Buffer {
-  let length = 0;
-  for (const row of rows) length += row.length;
-  const bytes = Buffer.allocUnsafe(ARRAY_HEADER_BYTES + length * ELEMENT_BYTES);
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  let offset = writeArrayHeader(bytes, FLOAT4_OID, length, false);
-  for (const row of rows) {
-    for (let i = 0; i < row.length; i++) {
-      view.setInt32(offset, 4);
-      view.setFloat32(offset + 4, row[i]!);
-      offset += ELEMENT_BYTES;
-    }
-  }
-  return bytes;
 }

@@ -1,6 +1,6 @@
 /**
  * POST …/bulk: up to 1,000 new records, all or nothing, in one statement. Each column travels as one array
- * (`unnest`), and all vectors of a column as one binary array that the statement cuts into rows.
+ * (`unnest`), and all vectors of a column as one binary parameter that the statement cuts into rows.
  * bench/records.mjs shows the gain.
  */
 import { LodestoneError, type OperationError } from "../../../errors/lodestone-error.ts";
@@ -11,8 +11,7 @@ import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
 import { getRecords } from "../read/read-records.ts";
 import { compileProjection, decodeRecords } from "../sql-parts/projection.ts";
 import { isFlat, readSelection } from "../sql-parts/selection.ts";
-import { Parameters, quotedColumn, ROW, relation } from "../sql-parts/statement-parts.ts";
-import { encodeVectors } from "../values/column-value.ts";
+import { quotedColumn, ROW, relation, WriteParameters } from "../sql-parts/statement-parts.ts";
 import { allWithLongJson } from "../values/long-json.ts";
 import { type EncodedRecord, encodeRecord } from "../values/sent-record.ts";
 import { explain } from "./constraint-errors.ts";
@@ -40,7 +39,7 @@ export async function insertRecords(
     const projection = compileProjection(branch, selection, ROW, options);
     const written = new Map<string, string>();
     for (const group of groups) {
-      const parameters = new Parameters();
+      const parameters = new WriteParameters(connection);
       const statement = bulkStatement(branch, table, group, parameters);
       const { rows } = await connection.query<{ id: string; record: string }>(
         `${statement} RETURNING ${ROW}."id", ${flat ? projection.sql : "''"} AS record`,
@@ -109,7 +108,12 @@ function groupByDefaults(table: TableInfo, records: readonly EncodedRecord[]): E
 }
 
 /** INSERT … SELECT … FROM unnest(…), in the order of `records`. */
-export function bulkStatement(branch: BranchInfo, table: TableInfo, records: readonly EncodedRecord[], parameters: Parameters): string {
+export function bulkStatement(
+  branch: BranchInfo,
+  table: TableInfo,
+  records: readonly EncodedRecord[],
+  parameters: WriteParameters,
+): string {
   const columns = [...table.columns.values()].filter((column) => records.some((record) => record.values.has(column)));
   const arrays = [`${parameters.add(records.map((record) => record.id))}::text[]`];
   const names = ["id"];
@@ -138,15 +142,16 @@ function vectorSlices(
   records: readonly EncodedRecord[],
   arrays: string[],
   names: string[],
-  parameters: Parameters,
+  parameters: WriteParameters,
 ): string {
   const dimension = column.vector!.dimension;
-  const rows: (readonly number[])[] = [];
+  const rows: Float32Array[] = [];
   const slots = records.map((record) => {
     const value = record.values.get(column);
-    return value === undefined || value === null ? null : rows.push(value as readonly number[]);
+    return value === undefined || value === null ? null : rows.push(value as Float32Array);
   });
-  const elements = `(${parameters.add(encodeVectors(rows))}::real[])`;
+  const { vectors } = parameters;
+  const all = parameters.add(vectors.encode(rows));
   let slot = "u.ordinal";
   if (rows.length < records.length) {
     const name = `c${names.length}`;
@@ -154,8 +159,8 @@ function vectorSlices(
     names.push(name);
     slot = `u.${name}`;
   }
-  const slice = `${elements}[(${slot} - 1) * ${dimension} + 1 : ${slot} * ${dimension}]`;
-  return rows.length < records.length ? `CASE WHEN ${slot} IS NOT NULL THEN ${slice} END` : slice;
+  const nth = vectors.nthSql(all, slot, dimension);
+  return rows.length < records.length ? `CASE WHEN ${slot} IS NOT NULL THEN ${nth} END` : nth;
 }
 
 /** Finds the record that PostgreSQL refused, by the value in its message. */

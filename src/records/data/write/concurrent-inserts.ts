@@ -15,7 +15,7 @@ import type { WriteOptions } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { compileProjection } from "../sql-parts/projection.ts";
 import { isFlat, type RecordSelection, readSelection } from "../sql-parts/selection.ts";
-import { Parameters, REPEATED, ROW } from "../sql-parts/statement-parts.ts";
+import { REPEATED, ROW, WriteParameters } from "../sql-parts/statement-parts.ts";
 import { recordVersionOf } from "../values/record-metadata.ts";
 import type { EncodedRecord } from "../values/sent-record.ts";
 import { bulkStatement } from "./bulk-insert.ts";
@@ -81,7 +81,7 @@ function keyOf(engine: Engine, branch: BranchInfo, table: TableInfo, record: Enc
 function bytesOf({ values }: EncodedRecord): number {
   let bytes = 0;
   for (const value of values.values())
-    bytes += typeof value === "string" ? value.length : Array.isArray(value) ? value.length * Float32Array.BYTES_PER_ELEMENT : 8;
+    bytes += typeof value === "string" ? value.length : value instanceof Float32Array ? value.byteLength : 8;
   return bytes;
 }
 
@@ -163,13 +163,13 @@ class Lane {
   async #writeTogether(inserts: readonly Insert[]): Promise<(id: string) => Promise<WrittenRecord>> {
     const { branch, table, selection, options } = this.#kind;
     const projection = compileProjection(branch, selection, ROW, options);
-    const parameters = new Parameters();
+    // Not of one caller's engine: the others go on when he leaves.
+    const { engine } = inserts[0]!;
+    const parameters = new WriteParameters(engine);
     const records = inserts.map(({ record }) => record);
     const statement = bulkStatement(branch, table, records, parameters);
     const conflict = options.createOnly === true ? "" : ` ON CONFLICT ("id") DO UPDATE SET ${excludedAssignments(table)}`;
     const bounded = committedAnswer(selection, projection.sql, Math.floor(MAX_COMMITTED_BYTES / inserts.length));
-    // Not of one caller's engine: the others go on when he leaves.
-    const { engine } = inserts[0]!;
     const { rows } = await engine.shared.query<{ id: string; record: string }>(
       `${statement}${conflict} RETURNING ${ROW}."id", ${bounded} AS record`,
       parameters.values,

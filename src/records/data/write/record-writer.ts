@@ -7,13 +7,14 @@
  * answers at most MAX_COMMITTED_BYTES, or does nothing. In that case it is done again in a transaction of its
  * own, where the answer is read, and charged, before the commit.
  */
+import type { VectorForm } from "../../binary-arrays.ts";
 import { ANSWER_TOO_LARGE } from "../../catalog/functions.ts";
 import type { Connection, Engine } from "../../engine/engine.ts";
 import type { JsonObject, ReadOptions } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { compileProjection, type Projection } from "../sql-parts/projection.ts";
 import { isFlat, isOfFixedSize, type RecordSelection, readSelection } from "../sql-parts/selection.ts";
-import { type Parameters, quotedColumn, REPEATED, ROW, relation } from "../sql-parts/statement-parts.ts";
+import { type Parameters, quotedColumn, REPEATED, ROW, relation, type WriteParameters } from "../sql-parts/statement-parts.ts";
 import type { EncodedRecord } from "../values/sent-record.ts";
 import { explained } from "./constraint-errors.ts";
 
@@ -48,6 +49,10 @@ export class RecordWriter {
     this.#projection = compileProjection(branch, selection, ROW, options);
     const { sql } = this.#projection;
     this.#answer = !isFlat(selection) ? `${ROW}."id"` : isSingle ? committedAnswer(selection, sql, MAX_COMMITTED_BYTES) : sql;
+  }
+
+  get vectors(): VectorForm {
+    return this.#connection.vectors;
   }
 
   /** Whether the statement of a write can answer it, since nothing is behind links. */
@@ -116,7 +121,7 @@ export async function withWriter<Result>(
 }
 
 /** `INSERT INTO "s"."table" AS t ("id", "name") VALUES ($1, $2::text)` */
-export function insertStatement(branch: BranchInfo, table: TableInfo, record: EncodedRecord, parameters: Parameters): string {
+export function insertStatement(branch: BranchInfo, table: TableInfo, record: EncodedRecord, parameters: WriteParameters): string {
   const names = ['"id"'];
   const values = [parameters.add(record.id)];
   for (const [column, value] of record.values) {
@@ -127,7 +132,7 @@ export function insertStatement(branch: BranchInfo, table: TableInfo, record: En
 }
 
 /** A replace sets every column: to what was given, or back to its default. */
-export function replaceAssignments(table: TableInfo, record: EncodedRecord, parameters: Parameters): string {
+export function replaceAssignments(table: TableInfo, record: EncodedRecord, parameters: WriteParameters): string {
   const assignments = [...table.columns.values()].map((column) => {
     const value = record.values.get(column);
     return `${quotedColumn(column)} = ${value === undefined ? "DEFAULT" : parameters.column(column, value)}`;

@@ -6,7 +6,7 @@ import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { quoted } from "../../../errors/value-in-words.ts";
 import type { JsonObject, ReadOptions, WriteOptions } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
-import { Parameters, quotedColumn, REPEATED, ROW, relation } from "../sql-parts/statement-parts.ts";
+import { Parameters, quotedColumn, REPEATED, ROW, relation, WriteParameters } from "../sql-parts/statement-parts.ts";
 import { type ColumnValue, toColumnValue } from "../values/column-value.ts";
 import { withLongJson } from "../values/long-json.ts";
 import { recordNotFound, recordVersionOf, requireRecordId, versionConflict } from "../values/record-metadata.ts";
@@ -76,7 +76,7 @@ export async function replaceWith(
       return { record: await replaceVersion(writer, record, ifVersion), created: false };
     }
     if (createOnly) return { record: await insert(writer, record), created: true };
-    const parameters = new Parameters();
+    const parameters = new WriteParameters(writer);
     const statement = `${insertStatement(branch, table, record, parameters)} ON CONFLICT ("id") DO UPDATE SET ${excludedAssignments(table)}`;
     const written = (await writer.write(statement, parameters))!;
     // A record that existed before has at least version 1 now.
@@ -85,7 +85,7 @@ export async function replaceWith(
 }
 
 async function insert(writer: RecordWriter, record: EncodedRecord): Promise<JsonObject> {
-  const parameters = new Parameters();
+  const parameters = new WriteParameters(writer);
   const written = await writer.write(insertStatement(writer.branch, writer.table, record, parameters), parameters);
   return written!;
 }
@@ -99,7 +99,7 @@ async function refuseExisting(writer: RecordWriter, id: string): Promise<void> {
 }
 
 async function replaceVersion(writer: RecordWriter, record: EncodedRecord, ifVersion: number): Promise<JsonObject> {
-  const parameters = new Parameters();
+  const parameters = new WriteParameters(writer);
   const assignments = replaceAssignments(writer.table, record, parameters);
   const written = await writer.write(
     updateStatement(writer.branch, writer.table, assignments, record.id, ifVersion, parameters),
@@ -195,7 +195,7 @@ export async function upsertWith(
       const updated = await update(writer, record, ifVersion);
       if (updated !== undefined) return { record: updated, created: false };
       if (ifVersion !== undefined) throw versionConflict(table, id, ifVersion, await writer.version(id));
-      const parameters = new Parameters();
+      const parameters = new WriteParameters(writer);
       const inserted = await writer.write(
         `${insertStatement(branch, table, newRecord(table, record), parameters)} ON CONFLICT ("id") DO NOTHING`,
         parameters,
@@ -212,12 +212,12 @@ export async function upsertWith(
 }
 
 async function update(writer: RecordWriter, { id, changes }: RecordUpdate, ifVersion: number | undefined): Promise<JsonObject | undefined> {
-  const parameters = new Parameters();
+  const parameters = new WriteParameters(writer);
   const set = changes.length === 0 ? UNCHANGED : changes.map((change) => assignment(change, parameters)).join(", ");
   return writer.write(updateStatement(writer.branch, writer.table, set, id, ifVersion, parameters), parameters);
 }
 
-function assignment({ column, operator, value }: Change, parameters: Parameters): string {
+function assignment({ column, operator, value }: Change, parameters: WriteParameters): string {
   const name = quotedColumn(column);
   const bound = parameters.column(column, value);
   if (operator === undefined) return `${name} = ${bound}`;

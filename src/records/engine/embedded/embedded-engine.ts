@@ -5,8 +5,10 @@
  * Invariants: at most one unit is on the session; a unit that exceeded its time limit or lost its session
  * never reports success; the units behind it run on the session that is opened next, on the same directory.
  */
+
 import type { QueryResult } from "pg";
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { VECTORS_IN_MEMORY } from "../../binary-arrays.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
 import {
   CLOSE_LIMIT_MS,
@@ -56,6 +58,7 @@ async function recoveryInWords(dataDir: string): Promise<string> {
 }
 
 export class EmbeddedEngine implements Engine {
+  readonly vectors = VECTORS_IN_MEMORY;
   readonly kind = "embedded";
   readonly #directory: OpenDirectory;
   readonly #statementTimeoutMs: number;

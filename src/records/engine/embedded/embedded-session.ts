@@ -10,6 +10,7 @@ import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import pg, { type QueryResult } from "pg";
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { TEST_ENVIRONMENT } from "../../../files/fault-points.ts";
+import { VECTORS_IN_MEMORY } from "../../binary-arrays.ts";
 import { runBounded } from "../bounded-query.ts";
 import { asServiceError } from "../database-errors.ts";
 import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";
@@ -40,6 +41,7 @@ export interface SessionEvents {
 }
 
 export class EmbeddedSession implements TransactionConnection {
+  readonly vectors = VECTORS_IN_MEMORY;
   readonly #worker: Worker;
   readonly #client: pg.Client;
   readonly #events: SessionEvents;

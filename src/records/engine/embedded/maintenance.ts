@@ -22,7 +22,7 @@ export interface MaintenanceOptions extends FaultListeners {
   readonly maintenanceEveryMs?: number | undefined;
 }
 
-export interface MaintenanceHost extends Connection {
+export interface MaintenanceHost extends Pick<Connection, "query"> {
   /** Units of work that others have asked for and that have not begun. */
   readonly waiting: number;
   /** Units run so far, without those of maintenance. If it has not changed, nothing can have been written. */

@@ -5,9 +5,11 @@
  * intact; an error of an idle connection (a server that restarts) never reaches the process; the URL's
  * password appears in no message.
  */
+
 import pg, { type QueryResult } from "pg";
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { FairTurns } from "../../../fairness/fair-turns.ts";
+import { VECTORS_IN_PROTOCOL } from "../../binary-arrays.ts";
 import { DatabaseAwayError } from "../../database-away.ts";
 import { asServiceError, isContention, timedOut } from "../database-errors.ts";
 import {
@@ -78,6 +80,7 @@ interface FirstAnswer {
 }
 
 export class ServerEngine implements Engine {
+  readonly vectors = VECTORS_IN_PROTOCOL;
   readonly kind = "server";
   readonly #config: pg.ClientConfig;
   readonly #pool: ConnectionPool;

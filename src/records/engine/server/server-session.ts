@@ -1,5 +1,7 @@
 /** A pooled connection, held for one unit of work. */
+
 import type { ClientBase, PoolClient, QueryResult } from "pg";
+import { VECTORS_IN_PROTOCOL } from "../../binary-arrays.ts";
 import { runBounded } from "../bounded-query.ts";
 import { copyOut } from "../copy-out.ts";
 import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";
@@ -18,6 +20,7 @@ const starts = new WeakMap<ClientBase, SessionStart>();
 export const rememberStart = (client: ClientBase, start: SessionStart): unknown => starts.set(client, start);
 
 export class ServerSession implements TransactionConnection {
+  readonly vectors = VECTORS_IN_PROTOCOL;
   readonly #client: PoolClient;
   readonly #readings = new SessionReadings();
   #failure: Error | null = null;

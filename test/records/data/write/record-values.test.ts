@@ -86,6 +86,31 @@ describeOnBothEngines("the values of records", (fixture) => {
     }
   });
 
+  test("take vectors as base64 of float32 by every way of writing, to the last bit", async () => {
+    const bits = [0x80000000, 0x00000001, 0x7f7fffff];
+    const base64 = Buffer.from(Uint32Array.from(bits).buffer).toString("base64");
+    const stored = async (id: unknown) =>
+      (await fixture.engine.query('SELECT encode(array_send("vector"), $1) AS hex FROM "test:main".everything WHERE id = $2', ["hex", id]))
+        .rows[0];
+    const { id } = await everything.insert({ vector: base64 });
+    // As a list of numbers is stored, by PostgreSQL's own array_send.
+    const { hex } = (await stored((await everything.insert({ vector: [-0, 2 ** -149, 3.4028234663852886e38] })).id)) as { hex: string };
+    expect(hex.match(/00000004(.{8})/g)?.map((element) => Number.parseInt(element.slice(8), 16))).toEqual(bits);
+    await everything.update((await everything.insert({ id: "base64-updated" })).id as string, { vector: base64 });
+    await everything.replace("base64-replaced", { vector: base64 });
+    await everything.upsert("base64-upserted", { vector: base64 });
+    const some = [{ id: "base64-bulk", vector: base64 }, { id: "base64-none" }, { id: "base64-list", vector: [1, 2, 3] }];
+    await insertRecords(fixture.engine, fixture.branch, fixture.table("everything"), some);
+    await runTransaction(fixture.engine, fixture.branch, [
+      { insert: { table: "everything", record: { id: "base64-inserted", vector: base64 } } },
+    ]);
+    for (const of of [id, "base64-updated", "base64-replaced", "base64-upserted", "base64-bulk", "base64-inserted"])
+      expect(await stored(of)).toEqual({ hex });
+    expect(await stored("base64-none")).toEqual({ hex: null });
+    expect((await everything.get("base64-list")).vector).toEqual([1, 2, 3]);
+    expect((await everything.get("base64-bulk")).vector).toEqual([-0, 1e-45, 3.4028235e38]);
+  });
+
   test("take json as a value or as JSON text, and give it back as either", async () => {
     for (const [sent, value, text] of [
       [{ b: 1, a: ["x"] }, { a: ["x"], b: 1 }, '{"a": ["x"], "b": 1}'],
@@ -161,7 +186,15 @@ describeOnBothEngines("the values of records", (fixture) => {
       'record.vector[2] is 1e+39; elements of vector column "vector" are float32, whose largest value is about 3.4e38.',
     ],
     [{ vector: [1e300, 2, 3] }, "record.vector[0] is 1e+300"],
-    [{ vector: "123" }, "expected an array of numbers."],
+    [{ vector: "123" }, 'is "123"; expected an array of 3 numbers, or base64 of 12 bytes: float32, little-endian, 3 of them.'],
+    [{ vector: 123 }, "is 123; expected an array of numbers, or base64 of float32."],
+    [{ vector: "AAAAAAAAAAAAAAA" }, "or base64 of 12 bytes"],
+    [{ vector: "AAAAAAAAAAAAAAAAAAAA" }, "or base64 of 12 bytes"],
+    [{ vector: "AAAAAAAA AAAAAAA" }, "or base64 of 12 bytes"],
+    [{ vector: "AAAAAAAAAAAAAAA_" }, "or base64 of 12 bytes"],
+    [{ vector: "AAAAAAAAAAAAAIB/" }, 'record.vector[2] is Infinity; every element of vector column "vector" is a finite number.'],
+    [{ vector: "AADAfwAAAAAAAAAA" }, "record.vector[0] is NaN"],
+    [{ vector: [1, 2, "3"] }, 'record.vector[2] is "3"; every element'],
     [{ address: 5 }, 'record.address is 5; expected an object, since the table has the columns "address.city", "address.geo.lat".'],
     [{ id: "a b" }, 'record.id is "a b"; a record id is 1 to 255 characters'],
     [{ id: "" }, "a record id is 1 to 255 characters"],
