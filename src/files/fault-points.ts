@@ -21,6 +21,8 @@ export type CrashPoint =
   | "before-commit"
   /** The embedded database has written a commit to its log, not yet synced it. */
   | "before-sync"
+  /** It is written, and its sync put off; and nobody has been answered. */
+  | "sync-deferred"
   /** It is synced; neither the record store nor the client knows. */
   | "after-sync"
   /** The record store knows; the answer has not been sent. */

@@ -22,6 +22,7 @@ export const POINTS_AT_WORK: readonly (readonly [point: CrashPoint, passages: nu
   ["before-commit", 12],
   ["before-sync", 20],
   ["after-sync", 20],
+  ["sync-deferred", 5],
   ["before-answer", 60],
   ["search-apply", 8],
   ["snapshot-write", 10],

@@ -154,6 +154,28 @@ switch (mode) {
     );
     process.exit(0);
     break;
+  case "group-commit": {
+    // Written one by one; the text is in the log as it is. The table is larger than PostgreSQL's buffers, all of which hold pages
+    // that are not in its file yet: so most updates make it write a page of the table.
+    const updates = 200;
+    await engine.query("CREATE TABLE marks (n int4 PRIMARY KEY, mark text, filler text)");
+    await engine.query("INSERT INTO marks SELECT n, '', repeat('x', 1900) FROM generate_series(1, 60 * $1::int4) AS n", [updates]);
+    const update = "UPDATE marks SET mark = $2 WHERE n = $1";
+    say("begin");
+    await Promise.all(
+      Array.from({ length: updates }, async (_, i) => {
+        const mark = `mark-${String(i + 1).padStart(3, "0")}`;
+        await engine.query(update, [1 + 60 * i, mark], { isRepeated: true });
+        say(`acknowledged ${mark}`);
+        // What may not be put off: each needs the commits before it on the disk.
+        if (i % 50 === 25) await engine.query("CHECKPOINT");
+        if (i % 50 === 30) await engine.query("CREATE TABLE made AS SELECT 1 AS one; DROP TABLE made");
+      }),
+    );
+    await engine.close();
+    process.exit(0);
+    break;
+  }
   case "count-syncs":
     for (let i = 0; i < 30; i++) await insert();
     await engine.close();

@@ -10,6 +10,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
 import { descriptorLimits } from "../../../budget/process-limits.ts";
 import { holdPoint } from "../../../files/fault-points.ts";
+import { DeferredSync, SyncFlags } from "./deferred-sync.ts";
 import { DurableNodeFS } from "./durable-node-fs.ts";
 import { Reply, type ReplyPort } from "./reply.ts";
 import { withSharedMemory } from "./shared-memory.ts";
@@ -66,9 +67,11 @@ useSharedMemory(Math.floor(input.maxMemoryBytes / PAGE_BYTES));
 /** What PostgreSQL said before it stopped; "" while it runs. */
 let lastWords = "";
 
+const deferredSync = new DeferredSync(new SyncFlags(input.syncFlags), (error) => stopForGood(`syncing the log: ${String(error)}`));
+
 const openPostgres = (): Promise<PGlite> =>
   PGlite.create({
-    fs: new DurableNodeFS(input.pgDataDirectory),
+    fs: new DurableNodeFS(input.pgDataDirectory, deferredSync),
     startParams,
     pgliteWasmModule: input.postgres,
     onStderr: (line: string) => {
@@ -131,6 +134,9 @@ async function serve(): Promise<void> {
         () => post("closed"),
         (error) => post({ fatal: `closing: ${String(error)}` }),
       );
+    } else if (message === "sync") {
+      deferredSync.settle();
+      post("synced");
     } else if (!(message instanceof Uint8Array)) {
       if (module._IsTransactionBlock() !== 0) post({ fatal: "the session's user cannot be switched inside a transaction" });
       else if (message.jail === null) module._SetUserIdAndSecContext(OWNER_OID, 0);
@@ -187,6 +193,12 @@ function threadPath(): string | null {
   }
 }
 
+/** Not even the rest of this unit may run. Waits here until the main thread ends this worker. */
+function stopForGood(fatal: string): void {
+  post({ fatal });
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+}
+
 /**
  * PGlite swallows every exception of the main loop and continues, which is safe only after PostgreSQL's own
  * error exit.
@@ -198,10 +210,7 @@ function watchForTraps(module: PostgresModule): void {
       original();
     } catch (error) {
       if ((error as { status?: number }).status !== MAIN_LONGJMP_STATUS) {
-        post({ fatal: lastWords === "" ? String(error) : lastWords });
-        // Nothing may run after a trap, not even the rest of this unit. Wait here until the main thread ends
-        // this worker.
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+        stopForGood(lastWords === "" ? String(error) : lastWords);
       }
       throw error;
     }

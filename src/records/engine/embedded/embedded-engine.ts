@@ -27,7 +27,7 @@ import { DEFAULT_MEMORY_BYTES, EmbeddedSession } from "./embedded-session.ts";
 import { confinedRoleOid, leaveJail, sessionState, verifyJail } from "./jail.ts";
 import { Maintenance, type MaintenanceHost, type MaintenanceOptions } from "./maintenance.ts";
 import { SessionLife, type SessionLifeOptions, type SessionOpener } from "./session-life.ts";
-import { type Turn, withTimeLimit } from "./time-limit.ts";
+import { COMMIT_LIMIT_MS, type Turn, withTimeLimit } from "./time-limit.ts";
 import type { UnitOptions, Work } from "./unit.ts";
 import { UnitLoop } from "./unit-loop.ts";
 
@@ -42,14 +42,11 @@ export interface EmbeddedEngineOptions extends SessionLifeOptions, MaintenanceOp
   readonly maxMemoryBytes?: number | undefined;
 }
 
-/**
- * A commit is not cancelled by the time limit, since its outcome would be unknown, but it may not hang for
- * ever either.
- */
-const COMMIT_LIMIT_MS = 60_000;
 /** After this many bytes sent to PostgreSQL, its WAL is checked before the next tick. */
 const MAINTENANCE_AFTER_BYTES = 32 * 1024 * 1024;
 const MAX_ROLE_OIDS = 10_000;
+/** Characters and bytes of the parameters of a statement that takes some milliseconds. */
+const SHORT_VALUES_LENGTH = 2 ** 18;
 /** Share of its memory above which a session is replaced. */
 const RENEW_ABOVE_SHARE = 5 / 8;
 
@@ -124,7 +121,8 @@ export class EmbeddedEngine implements Engine {
       withTimeLimit(session, { limitMs: this.#statementTimeoutMs, abandoned: isAbandonable ? signal : undefined, turn }, () =>
         session.query<Row>(text, values, { ...options, isCommitted: !isAbandonable }),
       );
-    return this.#enqueue(unit, { signal, budget: options?.budget, writes: !isAbandonable && options?.isUpkeep !== true });
+    const isShort = options?.isRepeated === true && areShort(values ?? []);
+    return this.#enqueue(unit, { signal, budget: options?.budget, writes: !isAbandonable && options?.isUpkeep !== true, isShort });
   }
 
   transaction<Result>(work: (connection: TransactionConnection) => Promise<Result>, options: TransactionOptions = {}): Promise<Result> {
@@ -288,4 +286,16 @@ export class EmbeddedEngine implements Engine {
     const sentence = "Another process took over the data directory: this one has stopped using it. Restart it.";
     this.#life.lose(new LodestoneError("UNAVAILABLE", sentence));
   }
+}
+
+function areShort(values: readonly unknown[]): boolean {
+  let length = 0;
+  const count = (value: unknown): void => {
+    length += typeof value === "string" || value instanceof Uint8Array ? value.length : 8;
+  };
+  for (const value of values) {
+    if (Array.isArray(value)) value.forEach(count);
+    else count(value);
+  }
+  return length <= SHORT_VALUES_LENGTH;
 }

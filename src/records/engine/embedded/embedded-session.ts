@@ -18,6 +18,7 @@ import { handleLongTexts } from "../protocol-connection.ts";
 import { SessionReadings } from "../reading.ts";
 import { querySession } from "../session-query.ts";
 import { startDatabaseThread } from "./database-threads.ts";
+import { SyncFlags } from "./deferred-sync.ts";
 import { Interrupter } from "./interrupter.ts";
 import { PreparedStatements } from "./prepared-statements.ts";
 import { withSharedMemory } from "./shared-memory.ts";
@@ -48,6 +49,7 @@ export class EmbeddedSession implements TransactionConnection {
   readonly #exited: Promise<void>;
   readonly #readings: SessionReadings;
   readonly #prepared: PreparedStatements;
+  readonly #syncFlags: SyncFlags;
   #failure: Error | null = null;
   readonly #interrupter: Interrupter;
   /** Why no statement may run; null while they may. */
@@ -57,8 +59,9 @@ export class EmbeddedSession implements TransactionConnection {
   #memoryBytes = 0;
   #writtenBytes = 0;
 
-  private constructor({ worker, unread, allowance, flagsPort }: StartedWorker, events: SessionEvents) {
+  private constructor({ worker, unread, allowance, flagsPort, syncFlags }: StartedWorker, events: SessionEvents) {
     this.#worker = worker;
+    this.#syncFlags = syncFlags;
     this.#interrupter = new Interrupter(flagsPort, (error) => this.#fail(`the interrupting thread failed: ${String(error)}`));
     this.#events = events;
     const allow = (bytes: number): void => void Atomics.store(allowance, 0, bytes);
@@ -143,6 +146,24 @@ export class EmbeddedSession implements TransactionConnection {
   query<Row extends object>(text: string, values?: readonly unknown[], options: QueryOptions = {}): Promise<QueryResult<Row>> {
     const name = options.isRepeated === true ? this.#prepared.nameOf(text) : undefined;
     return this.#run(() => querySession(this.#client, this.#readings, text, values, options, name));
+  }
+
+  /** Whether commits from now on may leave their log unsynced. Only between two units. */
+  set mayDeferSync(may: boolean) {
+    this.#syncFlags.mayDefer = may;
+  }
+
+  /** Whether a commit may be lost if the machine stops now. */
+  get isUnsynced(): boolean {
+    return this.#syncFlags.isPending;
+  }
+
+  /** Only between two units. @throws what the session failed with: nobody knows then what is on disk. */
+  async sync(): Promise<void> {
+    const synced = messageOf(this.#worker, (message) => message === "synced");
+    this.#send("sync");
+    await Promise.race([synced, this.#exited]);
+    if (this.isUnsynced) throw this.#failure ?? new Error("The log was not synced.");
   }
 
   /** Forgets all prepared statements when there are many. Only between two units. */
@@ -280,13 +301,15 @@ interface StartedWorker {
   readonly flagsPort: MessagePort;
   readonly unread: Int32Array;
   readonly allowance: Int32Array;
+  readonly syncFlags: SyncFlags;
 }
 
 async function startWorker(pgDataDirectory: string, maxMemoryBytes: number): Promise<StartedWorker> {
   const [unread, allowance] = [new SharedArrayBuffer(4), new SharedArrayBuffer(4)];
   const postgres = await compiledPostgres();
   const { port1: flagsPort, port2: interruptsTo } = new MessageChannel();
-  const input: WorkerInput = { pgDataDirectory, unread, allowance, interruptsTo, maxMemoryBytes, postgres };
+  const syncFlags = new SyncFlags();
+  const input: WorkerInput = { pgDataDirectory, syncFlags: syncFlags.buffer, unread, allowance, interruptsTo, maxMemoryBytes, postgres };
   // PGlite and Emscripten read process.argv and PostgreSQL's environment variables; the thread gets none of
   // ours.
   const start = (): Worker =>
@@ -299,7 +322,7 @@ async function startWorker(pgDataDirectory: string, maxMemoryBytes: number): Pro
     });
   const worker = startDatabaseThread(pgDataDirectory, start);
   worker.setMaxListeners(30);
-  return { worker, flagsPort, unread: new Int32Array(unread), allowance: new Int32Array(allowance) };
+  return { worker, flagsPort, unread: new Int32Array(unread), allowance: new Int32Array(allowance), syncFlags };
 }
 
 function messageOf(worker: Worker, isIt: (message: FromWorker) => boolean): Promise<void> {

@@ -25,6 +25,10 @@ export const TURN_MS = 150;
 /** Nobody waits longer for somebody else's turn, but for the time that ending it takes. */
 const LONGEST_TURN_MS = 1_500;
 const LOOK_EVERY_MS = 100;
+/**
+ * A commit is not cancelled by the time limit of its work, since its outcome would be unknown, but it may not hang for ever either.
+ */
+export const COMMIT_LIMIT_MS = 60_000;
 
 /** One run of a unit of work. While `cut` is set it may be cut short; its work is then rolled back. */
 export interface Turn {

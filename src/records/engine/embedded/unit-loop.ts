@@ -4,11 +4,15 @@
  *   idle ── push ──> running ── nothing waits ──> idle
  *                    ^     └── all who wait rest ──> resting
  *                    └────────── push, or rested ────────┘
+ *
+ * Group commit. While more units wait, a short one that writes may leave its commit unsynced; it and all that run after it are
+ * answered, in their order, once a later commit or a sync of its own has brought it to the disk. That is before anything runs that
+ * may take long, when nothing waits, and after MOST_HELD units or LONGEST_HOLD_MS.
  */
 import type { LodestoneError } from "../../../errors/lodestone-error.ts";
 import type { EmbeddedSession } from "./embedded-session.ts";
-import { TURN_MS, type Turn } from "./time-limit.ts";
-import { PREEMPTED, queueUnit, type Unit, type UnitOptions, type Work } from "./unit.ts";
+import { COMMIT_LIMIT_MS, TURN_MS, type Turn, withTimeLimit } from "./time-limit.ts";
+import { PREEMPTED, queueUnit, type Settlement, type Unit, type UnitOptions, type Work } from "./unit.ts";
 import { UnitQueue } from "./unit-queue.ts";
 
 export interface UnitHost {
@@ -25,11 +29,23 @@ type State =
   | { readonly is: "running"; readonly done: Promise<void> }
   | { readonly is: "resting"; readonly timer: NodeJS.Timeout };
 
+/** Units whose answers wait for one sync. */
+const MOST_HELD = 64;
+const LONGEST_HOLD_MS = 10;
+
+/** Units that have run, of one session; their answers wait. */
+interface Held {
+  readonly session: EmbeddedSession;
+  readonly settlements: Settlement[];
+  readonly sinceMs: number;
+}
+
 export class UnitLoop {
   readonly #host: UnitHost;
   readonly #queue = new UnitQueue<Unit>();
   readonly #turn: Turn;
   #state: State = { is: "idle" };
+  #held: Held | undefined;
 
   /** @param longestMs  a unit that has run for this long is ended for good when others wait, whether it computes or not. */
   constructor(host: UnitHost, longestMs: number) {
@@ -64,12 +80,18 @@ export class UnitLoop {
 
   async #drain(): Promise<void> {
     await null; // so that the state is set before the first unit may finish
-    for (let unit = this.#queue.shift(); unit !== undefined; unit = this.#queue.shift()) await this.#runUnit(unit);
+    for (;;) {
+      const unit = this.#queue.shift();
+      if (unit !== undefined) await this.#runUnit(unit);
+      else if (this.#held !== undefined) await this.#syncHeld();
+      else break;
+    }
     // Every unit that still waits belongs to a caller who rests.
     this.#state = this.#queue.size === 0 ? { is: "idle" } : { is: "resting", timer: setTimeout(() => this.#run(), this.#queue.restMs) };
   }
 
   async #runUnit(unit: Unit): Promise<void> {
+    if (!unit.isShort) await this.#syncHeld();
     const refusal = unit.writes ? this.#host.writeRefusal() : null;
     if (refusal !== null) return unit.refuse(refusal);
     let session: EmbeddedSession;
@@ -78,15 +100,60 @@ export class UnitLoop {
     } catch (error) {
       return unit.refuse(error as Error);
     }
+    // Those before were of a session that is gone: this one's commits say nothing about theirs.
+    if (this.#held !== undefined && this.#held.session !== session) await this.#syncHeld();
     const startedAt = performance.now();
     const turnTimer = setTimeout(() => this.#preempt(), TURN_MS + 1);
-    await unit.run(session, this.#turn);
+    const mayDefer = unit.isShort && unit.writes && this.#mayHold;
+    if (mayDefer) session.mayDeferSync = true;
+    const settlement = await unit.run(session, this.#turn);
+    if (mayDefer) session.mayDeferSync = false;
     clearTimeout(turnTimer);
     const lostSession = session.failure !== null;
-    await this.#host.lookAfter(session);
+    if (settlement !== undefined) this.#settle(session, settlement);
+    if (!this.#mayHold || lostSession || session.isInDoubt) await this.#syncHeld();
+    // It may open the session again.
+    if (this.#held === undefined) await this.#host.lookAfter(session);
     // What the unit has made of the session is its caller's to pay for, the next one's opening included.
     if (lostSession) await this.#host.session().catch(() => {});
     this.#queue.charge(unit, performance.now() - startedAt, lostSession);
+  }
+
+  /** Whether an answer may wait for the units behind it. */
+  get #mayHold(): boolean {
+    if (this.#queue.size === 0) return false;
+    if (this.#held === undefined) return true;
+    return this.#held.settlements.length < MOST_HELD && performance.now() - this.#held.sinceMs < LONGEST_HOLD_MS;
+  }
+
+  /** Answers now, or once all that the answer may rest on is on disk. */
+  #settle(session: EmbeddedSession, settlement: Settlement): void {
+    if (session.isUnsynced) {
+      this.#held ??= { session, settlements: [], sinceMs: performance.now() };
+      this.#held.settlements.push(settlement);
+      return;
+    }
+    // Its own commit has synced the log for all.
+    this.#answerHeld();
+    settlement.answer();
+  }
+
+  #answerHeld(): void {
+    const held = this.#held;
+    this.#held = undefined;
+    for (const settlement of held?.settlements ?? []) settlement.answer();
+  }
+
+  async #syncHeld(): Promise<void> {
+    if (this.#held === undefined) return;
+    const { session, settlements } = this.#held;
+    try {
+      await withTimeLimit(session, { limitMs: COMMIT_LIMIT_MS }, () => session.sync());
+      this.#answerHeld();
+    } catch (error) {
+      this.#held = undefined;
+      for (const settlement of settlements) settlement.fail(session.failure ?? error);
+    }
   }
 
   /** Preempts the unit that runs when it is another caller's turn; it waits for another turn. */

@@ -16,13 +16,23 @@ export type Work<Result> = (session: EmbeddedSession, turn: Turn) => Promise<Res
 export interface Unit extends Waiting {
   /** It is refused while the disk has too little room for what writes. */
   readonly writes: boolean;
-  readonly run: (session: EmbeddedSession, turn: Turn) => Promise<void>;
+  /** It is over soon, whatever the data: those before it may be answered after it. */
+  readonly isShort: boolean;
+  /** undefined: there is nobody to answer, or it will run again. */
+  readonly run: (session: EmbeddedSession, turn: Turn) => Promise<Settlement | undefined>;
   readonly refuse: (reason: Error) => void;
+}
+
+/** How a unit that has run to its end is answered: as it ended, or, if nobody knows whether it is on disk, with the reason. */
+export interface Settlement {
+  answer(): void;
+  fail(reason: unknown): void;
 }
 
 export interface UnitOptions {
   readonly isUrgent?: boolean | undefined;
   readonly writes?: boolean | undefined;
+  readonly isShort?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   /** The caller's budget, which gets its charges back when the unit is run again. */
   readonly budget?: AnswerBudget | undefined;
@@ -42,7 +52,7 @@ export const PREEMPTED = new Error("It was preempted by another caller.");
 export function queueUnit<Result>(
   queue: UnitQueue<Unit>,
   work: Work<Result>,
-  { isUrgent = false, writes = false, signal, budget }: UnitOptions = {},
+  { isUrgent = false, writes = false, isShort = false, signal, budget }: UnitOptions = {},
 ): Promise<Result> {
   return new Promise<Result>((resolve, reject) => {
     if (signal?.aborted === true) return reject(signal.reason);
@@ -68,19 +78,24 @@ export function queueUnit<Result>(
       caller: budget?.caller ?? "",
       isUrgent,
       writes,
+      isShort,
       run: async (session, turn) => {
         // When its caller left, the unit may already have left the queue and been waiting for a session to be
         // opened.
-        if (hasGone()) return;
+        if (hasGone()) return undefined;
         stopWaiting();
         const giveBack = budget?.mark();
         try {
-          resolve(await work(session, turn));
+          const result = await work(session, turn);
+          return { answer: () => resolve(result), fail: reject };
         } catch (error) {
-          if (error !== PREEMPTED) return reject(error);
+          // What it says of a session that it has lost itself is the reason.
+          const fail = session.failure === null ? reject : () => reject(error);
+          if (error !== PREEMPTED) return { answer: () => reject(error), fail };
           giveBack?.();
           if (hasGone()) reject(signal!.reason);
           else putBack();
+          return undefined;
         }
       },
       refuse: (reason) => {

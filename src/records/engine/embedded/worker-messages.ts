@@ -9,6 +9,8 @@ export interface WorkerInput {
   readonly unread: SharedArrayBuffer;
   /** One int32: bytes that may be sent from now on; set again before each statement. */
   readonly allowance: SharedArrayBuffer;
+  /** Of SyncFlags. */
+  readonly syncFlags: SharedArrayBuffer;
   /** Gets the InterruptFlags, before "ready" is sent. Its other end is in the interrupting thread. */
   readonly interruptsTo: MessagePort;
   /** Limit of PostgreSQL's linear memory. */
@@ -34,6 +36,8 @@ export type ToWorker =
    * to the owner.
    */
   | { readonly jail: number | null }
+  /** Do the sync that was put off; answered with "synced". */
+  | "sync"
   | "close";
 
 export type FromWorker =
@@ -52,6 +56,7 @@ export type FromWorker =
    * opened again.
    */
   | { readonly fatal: string }
+  | "synced"
   | "closed";
 
 /**
