@@ -3,12 +3,14 @@
  * second from 1, 16 and 64 connections, the latency of the slowest hundredth, and the CPU time of its process for each request.
  *   searches      10,000 vectors of 128 dimensions, top 10 by cosine, eventual consistency; checked against the oracle first
  *   inserts       of one record with such a vector, into another table; all acknowledged ones are counted afterwards
+ *   updates       of one record's vector by its id, which share no statement
  *   transactions  of 10 such inserts
  *   beside        searches, while 16 other connections insert 300 records a second
+ *   imports       `lodestone import` of 100,000 such vectors from a file (fvecs), by the checkout's own program; 1 process
  * Beside the searches, in turns: node:http and bare Koa, which parse the same bodies and answer the same bytes, and do nothing.
  * The load comes from this process, on the same cores: a ratio says more than a rate.
  *   --against DIR   also a server of another built checkout, in turns with this one: medians of both, and their ratio
- *   --only NAME     one of the four kinds
+ *   --only NAME     one of the kinds
  *   --postgres BIN  both servers on PostgreSQL, each in a cluster of its own made by the programs of this folder (fsync on), and
  *                   inserts of the same row by pgbench
  * Exit code 1 if any response is not a success.
@@ -20,7 +22,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import autocannon from "autocannon";
 import { makeData } from "./data.mjs";
-import { oracle, verify } from "./oracle.mjs";
+import { idOf, oracle, verify } from "./oracle.mjs";
 import { insertsByPgbench, startCluster } from "./postgres-cluster.mjs";
 import { readOptions } from "./read-options.mjs";
 import { DATABASE, makeTable, serve, tablePath } from "./served.mjs";
@@ -34,7 +36,8 @@ const INSERTING = 16;
 const INSERTS_A_SECOND = 300;
 const OPERATIONS = 10;
 const WARM_UP_SECONDS = 5;
-const KINDS = ["searches", "inserts", "transactions", "beside"];
+const KINDS = ["searches", "inserts", "updates", "transactions", "beside", "imports"];
+const IMPORTED_ROWS = 100_000;
 const options = readOptions(import.meta.url, {
   against: { type: "string" },
   seconds: { type: "string", default: "3" },
@@ -59,7 +62,13 @@ const TRANSACTIONS = {
   ),
   records: OPERATIONS,
 };
-const LOADS = { searches: SEARCHES, inserts: INSERTS, transactions: TRANSACTIONS, beside: SEARCHES };
+const UPDATED_ROWS = 1_000;
+const UPDATES = {
+  method: "PATCH",
+  paths: Array.from({ length: UPDATED_ROWS }, (_, i) => `${tablePath("updated")}/data/${idOf(i)}`),
+  bodies: Array.from({ length: UPDATED_ROWS }, (_, i) => JSON.stringify({ v: vectors[i % QUERIES] })),
+};
+const LOADS = { searches: SEARCHES, inserts: INSERTS, updates: UPDATES, transactions: TRANSACTIONS, beside: SEARCHES };
 
 /** CPU time of a process in all of its threads, in milliseconds (Linux: clock ticks of 10 ms). */
 function cpuMs(pid) {
@@ -70,7 +79,7 @@ function cpuMs(pid) {
 }
 
 /** @returns {Promise<{perSecond: number, p99Ms: number, cpuMs: number, failed: number, succeeded: number}>} cpuMs of each request. */
-function load({ port, pid }, { path, bodies }, connections, duration, overallRate) {
+function load({ port, pid }, { method = "POST", path, paths, bodies }, connections, duration, overallRate) {
   const latencies = [];
   const before = cpuMs(pid);
   return new Promise((done, reject) => {
@@ -80,7 +89,7 @@ function load({ port, pid }, { path, bodies }, connections, duration, overallRat
         connections,
         duration,
         ...(overallRate === undefined ? {} : { overallRate }),
-        requests: bodies.map((body) => ({ method: "POST", path, body, headers: { "Content-Type": "application/json" } })),
+        requests: bodies.map((body, i) => ({ method, path: path ?? paths[i], body, headers: { "Content-Type": "application/json" } })),
       },
       (error, result) => {
         if (error) reject(error);
@@ -104,13 +113,14 @@ async function open(name, checkout) {
   const server = await serve(checkout, cluster === undefined ? {} : { LODESTONE_DATABASE_URL: cluster.url });
   await makeTable(server, "rows", { data, rows: ROWS, dimension: DIMENSION });
   await makeTable(server, "inserted", { data, rows: 0, dimension: DIMENSION });
+  await makeTable(server, "updated", { data, rows: UPDATED_ROWS, dimension: DIMENSION });
   const answer = await server.send("POST", SEARCHES.path, { column: "v", queryVector: vectors[0], consistency: "strong" });
   verify(name, answer, oracle(data, ROWS, DIMENSION, ROWS * DIMENSION, "cosineSimilarity", 10));
   const stop = async () => {
     await server.stop();
     await cluster?.stop();
   };
-  return { name, server: { ...server, stop }, cluster, answer, inserted: 0, failed: 0 };
+  return { name, checkout, server: { ...server, stop }, cluster, answer, inserted: 0, imports: 0, failed: 0 };
 }
 
 /** A server that does nothing, see yardstick-server.mjs. */
@@ -142,6 +152,67 @@ async function checkInserted({ name, server, inserted }) {
   if (count < inserted) throw new Error(`${name}: ${inserted} inserts were acknowledged, ${count} records are there.`);
 }
 
+/** A file of vectors, in the format of TEXMEX. @returns its path. */
+function writeVectors(folder) {
+  const vectors = makeData({ kind: "random", rows: IMPORTED_ROWS, dimension: DIMENSION, queries: 1 });
+  const stride = 1 + DIMENSION;
+  const file = new Float32Array(IMPORTED_ROWS * stride);
+  const heads = new Int32Array(file.buffer);
+  for (let row = 0; row < IMPORTED_ROWS; row++) {
+    heads[row * stride] = DIMENSION;
+    file.set(vectors.subarray(row * DIMENSION, (row + 1) * DIMENSION), row * stride + 1);
+  }
+  const path = join(folder, "vectors.fvecs");
+  writeFileSync(path, file);
+  return path;
+}
+
+/** Rows a second, and CPU milliseconds of the server for each. */
+async function importInto(contender, file) {
+  const { server, checkout = fileURLToPath(new URL("..", import.meta.url)) } = contender;
+  const target = `bench:main/imported${contender.imports++}`;
+  const [startedMs, cpuBefore] = [performance.now(), cpuMs(server.pid)];
+  const program = [join(checkout, "dist/cli/main.js"), "import", file, target, "--create", "--vector-column", "v", "--restart"];
+  const child = spawn(process.execPath, [...program, "--url", `http://127.0.0.1:${server.port}`], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  const code = await new Promise((done) => child.once("exit", done));
+  if (code !== 0) throw new Error(`${contender.name}: the import ended with ${code}.`);
+  const result = {
+    perSecond: (1000 * IMPORTED_ROWS) / (performance.now() - startedMs),
+    cpuMs: (cpuMs(server.pid) - cpuBefore) / IMPORTED_ROWS,
+  };
+  const { aggs } = await server.send("POST", `/db/bench:main/tables/${target.slice(11)}/aggregate`, { aggs: { all: { count: "*" } } });
+  if (aggs.all !== IMPORTED_ROWS) throw new Error(`${contender.name}: ${aggs.all} of ${IMPORTED_ROWS} records were imported.`);
+  await server.send("DELETE", `/db/bench:main/tables/${target.slice(11)}`);
+  return result;
+}
+
+async function compareImports() {
+  const folder = mkdtempSync(join(tmpdir(), "lodestone-imports-"));
+  try {
+    const file = writeVectors(folder);
+    const results = new Map(contenders.map(({ name }) => [name, []]));
+    for (let round = 0; round < rounds; round++) {
+      for (const contender of round % 2 === 0 ? contenders : contenders.toReversed())
+        results.get(contender.name).push(await importInto(contender, file));
+    }
+    const medians = new Map();
+    for (const [name, own] of results) {
+      const median = (key) => summarize(own.map((result) => result[key])).median;
+      medians.set(name, { perSecond: median("perSecond"), cpuMs: median("cpuMs") });
+      const { perSecond, cpuMs: ms } = medians.get(name);
+      console.log(`imports      ${name.padEnd(7)} ${perSecond.toFixed(0).padStart(7)} rows a second, ${ms.toFixed(3)} CPU ms each`);
+    }
+    const [own, other] = ["this", "other"].map((name) => medians.get(name));
+    if (other === undefined) return;
+    const [rate, cpu] = [own.perSecond / other.perSecond, own.cpuMs / other.cpuMs];
+    console.log(`${"".padEnd(12)} this ÷ other: ${rate.toFixed(2)} a second, CPU ${cpu.toFixed(2)}`);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
 async function measure(contender, kind, connections) {
   const inserting = kind === "beside" ? load(contender.server, INSERTS, INSERTING, seconds, INSERTS_A_SECOND) : undefined;
   const result = await load(contender.server, LOADS[kind], connections, seconds);
@@ -167,9 +238,14 @@ try {
     `${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores, Node ${process.version}, ${where}; ${ROWS} × ${DIMENSION}, ` +
       `${rounds} × ${seconds} s each`,
   );
-  for (const { server } of contenders) for (const kind of kinds) await load(server, LOADS[kind], CONNECTIONS[1], WARM_UP_SECONDS);
+  for (const { server } of contenders)
+    for (const kind of kinds) if (kind !== "imports") await load(server, LOADS[kind], CONNECTIONS[1], WARM_UP_SECONDS);
   for (const { server } of yardsticks) await load(server, SEARCHES, CONNECTIONS[1], WARM_UP_SECONDS);
   for (const kind of kinds) {
+    if (kind === "imports") {
+      await compareImports();
+      continue;
+    }
     for (const connections of CONNECTIONS) {
       const measured = kind === "searches" ? [...contenders, ...yardsticks] : contenders;
       const results = new Map(measured.map(({ name }) => [name, []]));

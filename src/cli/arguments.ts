@@ -9,7 +9,7 @@ import { ENCODINGS } from "./import/text-encoding.ts";
 
 /** Of the commands that write records. */
 export function batchOption(): Option {
-  return new Option("--batch <size>", "records in one transaction").argParser(parseBatch).default(500);
+  return new Option("--batch <size>", "records in one transaction").argParser(parseBatch).default(1000);
 }
 
 function parseBatch(text: string): number {
