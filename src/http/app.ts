@@ -21,8 +21,8 @@ import { networkOf, TrustedProxies } from "./connections/client-address.ts";
 import { connectionOf } from "./connections/client-connection.ts";
 import { consoleFiles } from "./console-files.ts";
 import { refuseCrossSiteRequests } from "./cross-site-requests.ts";
-import type { ApiRequest, Endpoint } from "./endpoint.ts";
-import { type Destination, EndpointRouter } from "./endpoint-router.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { type Destination, EndpointRouter, RoutedRequest } from "./endpoint-router.ts";
 import { createEndpoints } from "./endpoints/all.ts";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./http-limits.ts";
 import { type Caller, Keyring } from "./keys/access-keys.ts";
@@ -173,13 +173,10 @@ export function createApp(options: AppOptions): App {
       const body = endpoint.body === undefined ? undefined : await readJson(ctx.req, endpoint.body, limits, place);
       destination.checkBody(body);
       const budget = openBudget(ctx, caller);
-      const request: ApiRequest = {
+      const request = new RoutedRequest(router, {
         ...address,
         requestId: state.requestId,
-        // Made only for endpoints that use it.
-        get records() {
-          return options.records.forCaller(gone, budget);
-        },
+        openRecords: () => options.records.forCaller(gone, budget),
         budget,
         body,
         headers: ctx.req.headers,
@@ -188,8 +185,7 @@ export function createApp(options: AppOptions): App {
         readOnly: state.caller?.scope === "read",
         caller: state.caller,
         signal: gone,
-        call: (method, target, asked) => router.call(request, method, target, asked),
-      };
+      });
       const response = await endpoint.handle(request);
       crashPoint("before-answer");
       await sendAnswer(ctx, response, limits.answerIdleTimeoutMs, caller);
