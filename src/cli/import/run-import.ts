@@ -1,7 +1,8 @@
 /**
- * Streams a file into a table of a running server. Rows become batches, batches become transactions of inserts,
- * at most four in flight: while the database writes one, the server reads the next and this process makes another. An insert with an id replaces the record, so sending a batch twice is harmless: after
- * a lost answer, and when an import continues from its journal. Memory: five batches and one chunk of the file.
+ * Streams a file into a table of a running server. Rows become batches, batches become transactions of inserts, at most four in
+ * flight: while the database writes one, the server reads the next and this process makes another. An insert with an id replaces the
+ * record, so sending a batch twice is harmless: after a lost answer, and when an import continues from its journal. Memory: five
+ * batches and one chunk of the file.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { extname } from "node:path";

@@ -16,8 +16,8 @@ interface Layout {
   /** From one vector to the next. */
   readonly strideBytes: number;
   readonly count: number;
-  /** Elements of the vector that begins at `at`, or their base64 where the file has them as they are sent; throws if the bytes there are not a vector. */
-  readonly decode: (bytes: Buffer, at: number, row: number) => number[] | string;
+  /** Elements of the vector that begins at `at`; throws if the bytes there are not a vector. */
+  readonly decode: (bytes: Buffer, at: number, row: number) => number[];
 }
 
 export type VectorFileFormat = "fvecs" | "bvecs" | "npy";
@@ -26,7 +26,7 @@ export async function openVectorFile(path: string, format: VectorFileFormat, col
   const handle = await open(path, "r");
   try {
     const { size } = await handle.stat();
-    const layout: Layout = format === "npy" ? await readNpy(handle, size) : await readVecsLayout(handle, size, format);
+    const layout = format === "npy" ? await readNpy(handle, size) : await readVecsLayout(handle, size, format);
     return {
       columns: [{ name: column, type: "vector", vector: { dimension: layout.dimension } }],
       byteLength: size,
@@ -83,7 +83,10 @@ async function readVecsLayout(handle: FileHandle, size: number, format: "fvecs" 
       const got = bytes.readInt32LE(at);
       if (got !== dimension) throw new SourceError(`vector ${row}`, `has dimension ${got}, those before it ${dimension}`);
       if (format === "bvecs") return Array.from(bytes.subarray(at + 4, at + 4 + dimension));
-      return bytes.toString("base64", at + 4, at + strideBytes);
+      const view = new DataView(bytes.buffer, bytes.byteOffset + at + 4, 4 * dimension);
+      const elements = new Array<number>(dimension);
+      for (let i = 0; i < dimension; i++) elements[i] = view.getFloat32(4 * i, true);
+      return elements;
     },
   };
 }

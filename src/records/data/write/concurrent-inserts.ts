@@ -163,13 +163,13 @@ class Lane {
   async #writeTogether(inserts: readonly Insert[]): Promise<(id: string) => Promise<WrittenRecord>> {
     const { branch, table, selection, options } = this.#kind;
     const projection = compileProjection(branch, selection, ROW, options);
-    // Not of one caller's engine: the others go on when he leaves.
     const { engine } = inserts[0]!;
     const parameters = new WriteParameters(engine);
     const records = inserts.map(({ record }) => record);
     const statement = bulkStatement(branch, table, records, parameters);
     const conflict = options.createOnly === true ? "" : ` ON CONFLICT ("id") DO UPDATE SET ${excludedAssignments(table)}`;
     const bounded = committedAnswer(selection, projection.sql, Math.floor(MAX_COMMITTED_BYTES / inserts.length));
+    // Not of one caller's engine: the others go on when he leaves.
     const { rows } = await engine.shared.query<{ id: string; record: string }>(
       `${statement}${conflict} RETURNING ${ROW}."id", ${bounded} AS record`,
       parameters.values,
