@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -88,6 +88,40 @@ describeWith("strace", "durability of the embedded engine", (strace) => {
       expect(synced.size).toBeGreaterThan(150);
       expect(changesOfOthers).toBeGreaterThan(50);
       expect(syncs).toBeLessThan(150);
+    } finally {
+      rmSync(dataDir, { recursive: true, force: true });
+    }
+  });
+
+  test.each([
+    ["EINVAL", "a file system without fsync is used as it is"],
+    ["EIO", "a sync that fails ends the session, and what waited for it is not acknowledged"],
+  ])("%s: %s", async (fault) => {
+    const dataDir = mkdtempSync(join(tmpdir(), "lodestone-durability-"));
+    try {
+      await (await openEngine({ dataDir })).close();
+      const log = join(dataDir, "postgres", "pg_wal");
+      // Those that are there, and the next ones.
+      const segments = [1, 2, 3, 4].flatMap((n) => ["-P", join(log, `00000001${String(n).padStart(16, "0")}`)]);
+      const trace = ["-f", ...segments, "-e", "trace=fsync", "-e", `inject=fsync:error=${fault}:when=20+`, "-o", join(dataDir, "trace")];
+      const { status, stdout, stderr } = spawnSync(strace, [...trace, process.execPath, CHILD, "group-commit", dataDir], {
+        encoding: "utf8",
+      });
+      expect(readFileSync(join(dataDir, "trace"), "utf8")).toContain("INJECTED");
+      const acknowledged = [...stdout.matchAll(/acknowledged (mark-\d{3})/g)].map(([, mark]) => mark!);
+      if (fault === "EINVAL") {
+        expect([status, acknowledged.length]).toEqual([0, 200]);
+        return;
+      }
+      expect(status).not.toBe(0);
+      // Said by the sync that was put off, or by PostgreSQL, whichever came to be the twentieth.
+      expect(stderr).toMatch(/PostgreSQL stopped: .*(?:EIO|I\/O error)/);
+      expect(acknowledged.length).toBeLessThan(200);
+      const engine = await openEngine({ dataDir });
+      const { rows } = await engine.query<{ mark: string }>("SELECT mark FROM marks WHERE mark <> ''");
+      await engine.close();
+      const there = new Set(rows.map(({ mark }) => mark));
+      expect(acknowledged.filter((mark) => !there.has(mark))).toEqual([]);
     } finally {
       rmSync(dataDir, { recursive: true, force: true });
     }

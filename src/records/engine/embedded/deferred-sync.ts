@@ -76,10 +76,18 @@ export class DeferredSync {
       fsyncSync(this.#descriptor);
       crashPoint("after-sync");
     } catch (error) {
-      this.#onFailure(error);
-      throw error;
+      if (!isWithoutSync(error)) {
+        this.#onFailure(error);
+        throw error;
+      }
     }
     this.#descriptor = undefined;
     this.#flags.isPending = false;
   }
+}
+
+/** EINVAL, EPERM (Windows directories): the file system has no fsync for this kind of file. */
+export function isWithoutSync(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === "EINVAL" || code === "EPERM" || code === "EISDIR";
 }

@@ -10,7 +10,7 @@ import { closeSync, fsyncSync, openSync } from "node:fs";
 import { PGlite } from "@electric-sql/pglite";
 import { NodeFS } from "@electric-sql/pglite/nodefs";
 import { crashPoint } from "../../../files/fault-points.ts";
-import type { DeferredSync } from "./deferred-sync.ts";
+import { type DeferredSync, isWithoutSync } from "./deferred-sync.ts";
 
 interface NodeFsStream {
   readonly nfd?: number;
@@ -80,10 +80,8 @@ export class DurableNodeFS extends NodeFS {
           else fsyncDirectory(path);
           if (isLog) crashPoint("after-sync");
         } catch (error) {
-          // EINVAL, EPERM (Windows directories): the file system has no fsync for this kind of file.
           // PostgreSQL must hear of every other error: it stops.
-          const code = (error as NodeJS.ErrnoException).code;
-          if (code !== "EINVAL" && code !== "EPERM" && code !== "EISDIR") throw new module.FS.ErrnoError(EMSCRIPTEN_EIO);
+          if (!isWithoutSync(error)) throw new module.FS.ErrnoError(EMSCRIPTEN_EIO);
         }
         return 0;
       };
