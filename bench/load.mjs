@@ -6,6 +6,8 @@
  *   updates       of one record's vector by its id, which share no statement
  *   transactions  of 10 such inserts
  *   beside        searches, while 16 other connections insert 300 records a second
+ *   strong        the same searches with `consistency: "strong"`, beside the same inserts: each waits for a read of the change feed
+ *                 that began after it came, so its latency less that of `beside` is how far the index is behind the records
  *   imports       `lodestone import` of 100,000 such vectors from a file (fvecs), by the checkout's own program; 1 process
  * Beside the searches, in turns: node:http and bare Koa, which parse the same bodies and answer the same bytes, and do nothing.
  * The load comes from this process, on the same cores: a ratio says more than a rate.
@@ -36,7 +38,9 @@ const INSERTING = 16;
 const INSERTS_A_SECOND = 300;
 const OPERATIONS = 10;
 const WARM_UP_SECONDS = 5;
-const KINDS = ["searches", "inserts", "updates", "transactions", "beside", "imports"];
+const KINDS = ["searches", "inserts", "updates", "transactions", "beside", "strong", "imports"];
+/** Kinds that are measured while other connections insert. */
+const BESIDE_INSERTS = ["beside", "strong"];
 const IMPORTED_ROWS = 100_000;
 const options = readOptions(import.meta.url, {
   against: { type: "string" },
@@ -53,7 +57,11 @@ const kinds = options.only === undefined ? KINDS : [options.only];
 const data = makeData({ kind: "random", rows: ROWS, dimension: DIMENSION, queries: QUERIES });
 const vectors = Array.from({ length: QUERIES }, (_, i) => Array.from(data.subarray((ROWS + i) * DIMENSION, (ROWS + i + 1) * DIMENSION)));
 const insertOf = (v) => ({ insert: { table: "inserted", record: { v } } });
-const SEARCHES = { path: `${tablePath("rows")}/vectorSearch`, bodies: vectors.map((v) => JSON.stringify({ column: "v", queryVector: v })) };
+const searchesOf = (table, more) => ({
+  path: `${tablePath(table)}/vectorSearch`,
+  bodies: vectors.map((v) => JSON.stringify({ column: "v", queryVector: v, ...more })),
+});
+const SEARCHES = searchesOf("rows", {});
 const INSERTS = { path: `${tablePath("inserted")}/data`, bodies: vectors.map((v) => JSON.stringify({ v })), records: 1 };
 const TRANSACTIONS = {
   path: `${DATABASE}/transaction`,
@@ -68,7 +76,8 @@ const UPDATES = {
   paths: Array.from({ length: UPDATED_ROWS }, (_, i) => `${tablePath("updated")}/data/${idOf(i)}`),
   bodies: Array.from({ length: UPDATED_ROWS }, (_, i) => JSON.stringify({ v: vectors[i % QUERIES] })),
 };
-const LOADS = { searches: SEARCHES, inserts: INSERTS, updates: UPDATES, transactions: TRANSACTIONS, beside: SEARCHES };
+const STRONG = searchesOf("rows", { consistency: "strong" });
+const LOADS = { searches: SEARCHES, inserts: INSERTS, updates: UPDATES, transactions: TRANSACTIONS, beside: SEARCHES, strong: STRONG };
 
 /** CPU time of a process in all of its threads, in milliseconds (Linux: clock ticks of 10 ms). */
 function cpuMs(pid) {
@@ -78,7 +87,7 @@ function cpuMs(pid) {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
-/** @returns {Promise<{perSecond: number, p99Ms: number, cpuMs: number, failed: number, succeeded: number}>} cpuMs of each request. */
+/** @returns {Promise<{perSecond: number, p50Ms: number, p99Ms: number, cpuMs: number, failed: number, succeeded: number}>} cpuMs of each request. */
 function load({ port, pid }, { method = "POST", path, paths, bodies }, connections, duration, overallRate) {
   const latencies = [];
   const before = cpuMs(pid);
@@ -93,14 +102,18 @@ function load({ port, pid }, { method = "POST", path, paths, bodies }, connectio
       },
       (error, result) => {
         if (error) reject(error);
-        else
+        else {
+          latencies.sort((a, b) => a - b);
+          const percentile = (share) => latencies[Math.floor(share * latencies.length)];
           done({
             perSecond: result["2xx"] / result.duration,
-            p99Ms: latencies.sort((a, b) => a - b)[Math.floor(0.99 * latencies.length)],
+            p50Ms: percentile(0.5),
+            p99Ms: percentile(0.99),
             cpuMs: (cpuMs(pid) - before) / result["2xx"],
             failed: result.non2xx + result.errors + result.timeouts,
             succeeded: result["2xx"],
           });
+        }
       },
     );
     // autocannon's own histogram counts only whole milliseconds.
@@ -214,7 +227,7 @@ async function compareImports() {
 }
 
 async function measure(contender, kind, connections) {
-  const inserting = kind === "beside" ? load(contender.server, INSERTS, INSERTING, seconds, INSERTS_A_SECOND) : undefined;
+  const inserting = BESIDE_INSERTS.includes(kind) ? load(contender.server, INSERTS, INSERTING, seconds, INSERTS_A_SECOND) : undefined;
   const result = await load(contender.server, LOADS[kind], connections, seconds);
   const beside = await inserting;
   contender.failed += result.failed + (beside?.failed ?? 0);
@@ -223,9 +236,9 @@ async function measure(contender, kind, connections) {
   return result;
 }
 
-const inWords = (kind, connections, name, { perSecond, p99Ms, cpuMs: ms }) =>
+const inWords = (kind, connections, name, { perSecond, p50Ms, p99Ms, cpuMs: ms }) =>
   `${kind.padEnd(12)} ${String(connections).padStart(3)} connections  ${name.padEnd(7)} ${perSecond.toFixed(0).padStart(7)} a second, ` +
-  `p99 ${p99Ms.toFixed(2)} ms, ${ms.toFixed(2)} CPU ms each`;
+  `p50 ${p50Ms.toFixed(2)}, p99 ${p99Ms.toFixed(2)} ms, ${ms.toFixed(2)} CPU ms each`;
 
 const contenders = [];
 const yardsticks = [];
@@ -256,14 +269,14 @@ try {
       const medians = new Map();
       for (const [name, own] of results) {
         const median = (key) => summarize(own.map((result) => result[key])).median;
-        medians.set(name, { perSecond: median("perSecond"), p99Ms: median("p99Ms"), cpuMs: median("cpuMs") });
+        medians.set(name, Object.fromEntries(["perSecond", "p50Ms", "p99Ms", "cpuMs"].map((key) => [key, median(key)])));
         console.log(inWords(kind, connections, name, medians.get(name)));
       }
       const [own, other, koa] = ["this", "other", "koa"].map((name) => medians.get(name));
       const ratios = [];
       const ratio = (to, key) => (own[key] / to[key]).toFixed(2);
       if (other !== undefined)
-        ratios.push(`this ÷ other: ${ratio(other, "perSecond")} a second, p99 ${ratio(other, "p99Ms")}, CPU ${ratio(other, "cpuMs")}`);
+        ratios.push(`this ÷ other: ${ratio(other, "perSecond")} a second, p50 ${ratio(other, "p50Ms")}, p99 ${ratio(other, "p99Ms")}, CPU ${ratio(other, "cpuMs")}`);
       if (koa !== undefined) ratios.push(`this ÷ Koa: ${ratio(koa, "perSecond")} a second`);
       if (ratios.length > 0) console.log(`${"".padEnd(29)} ${ratios.join("; ")}`);
       const { cluster } = contenders[0];
