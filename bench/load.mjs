@@ -276,7 +276,9 @@ try {
       const ratios = [];
       const ratio = (to, key) => (own[key] / to[key]).toFixed(2);
       if (other !== undefined)
-        ratios.push(`this ÷ other: ${ratio(other, "perSecond")} a second, p50 ${ratio(other, "p50Ms")}, p99 ${ratio(other, "p99Ms")}, CPU ${ratio(other, "cpuMs")}`);
+        ratios.push(
+          `this ÷ other: ${ratio(other, "perSecond")} a second, p50 ${ratio(other, "p50Ms")}, p99 ${ratio(other, "p99Ms")}, CPU ${ratio(other, "cpuMs")}`,
+        );
       if (koa !== undefined) ratios.push(`this ÷ Koa: ${ratio(koa, "perSecond")} a second`);
       if (ratios.length > 0) console.log(`${"".padEnd(29)} ${ratios.join("; ")}`);
       const { cluster } = contenders[0];
