@@ -176,6 +176,21 @@ switch (mode) {
     process.exit(0);
     break;
   }
+  case "group-growth": {
+    // Four rows a page: every fourth makes the table longer.
+    await engine.query("CREATE TABLE grown (mark text, filler text)");
+    say("begin");
+    await Promise.all(
+      Array.from({ length: 100 }, async (_, i) => {
+        const mark = `mark-${String(i + 1).padStart(3, "0")}`;
+        await engine.query("INSERT INTO grown VALUES ($1, repeat('x', 1900))", [mark], { isRepeated: true });
+        say(`acknowledged ${mark}`);
+      }),
+    );
+    await engine.close();
+    process.exit(0);
+    break;
+  }
   case "count-syncs":
     for (let i = 0; i < 30; i++) await insert();
     await engine.close();

@@ -4,7 +4,7 @@
  *
  * Nobody is answered while one is pending; that is the main thread's part. This one's is the rule of every write-ahead log: PostgreSQL
  * believes that its log is on disk, and may change other files that rely on it. So before anything else in the directory is
- * written, renamed, removed, cut or synced, the pending sync is done.
+ * written, renamed, removed, cut or synced, the pending sync is done. Only a file that grows by empty pages may do so before.
  */
 import { fsyncSync } from "node:fs";
 import { crashPoint } from "../../../files/fault-points.ts";

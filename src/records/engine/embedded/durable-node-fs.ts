@@ -6,7 +6,7 @@
  * (after creating or renaming WAL segments), which NODEFS opens without a descriptor; those are opened here
  * just for the fsync. Shown by test/records/engine/durability.test.ts (strace).
  */
-import { closeSync, fsyncSync, openSync } from "node:fs";
+import { closeSync, fstatSync, fsyncSync, openSync } from "node:fs";
 import { PGlite } from "@electric-sql/pglite";
 import { NodeFS } from "@electric-sql/pglite/nodefs";
 import { crashPoint } from "../../../files/fault-points.ts";
@@ -25,9 +25,11 @@ interface EmscriptenModule {
 }
 
 type Operation<First = unknown> = (first: First, ...more: unknown[]) => unknown;
+/** `offset` and `length` in bytes of the memory of PostgreSQL, `position` in the file. */
+type Write = (stream: NodeFsStream, memory: Int8Array, offset: number, length: number, position: number) => unknown;
 
 interface NodeFsType {
-  stream_ops: { fsync?: (stream: NodeFsStream) => number; write: Operation<NodeFsStream>; close: Operation<NodeFsStream> };
+  stream_ops: { fsync?: (stream: NodeFsStream) => number; write: Write; close: Operation<NodeFsStream> };
   node_ops: Record<(typeof CHANGES_OF_NAMES)[number], Operation>;
   realPath(node: unknown): string;
 }
@@ -36,6 +38,8 @@ interface NodeFsType {
 const CHANGES_OF_NAMES = ["setattr", "mknod", "rename", "unlink", "rmdir", "symlink"] as const;
 
 const EMSCRIPTEN_EIO = 29;
+/** Of a table or an index; PostgreSQL writes them one by one. */
+const EMPTY_PAGE = Buffer.alloc(8_192);
 
 export class DurableNodeFS extends NodeFS {
   readonly #deferred: DeferredSync;
@@ -54,9 +58,10 @@ export class DurableNodeFS extends NodeFS {
       const { stream_ops, node_ops } = nodeFs;
       const isLogFile = ({ node }: NodeFsStream): boolean => nodeFs.realPath(node).includes("/pg_wal/");
       const { write, close } = stream_ops;
-      stream_ops.write = (stream, ...more) => {
-        if (deferred.isPending && !isLogFile(stream)) deferred.settle();
-        return write(stream, ...more);
+      stream_ops.write = (stream, memory, offset, length, position) => {
+        if (deferred.isPending && !isLogFile(stream) && !appendsEmptyPage(stream, new Uint8Array(memory.buffer, offset, length), position))
+          deferred.settle();
+        return write(stream, memory, offset, length, position);
       };
       stream_ops.close = (stream, ...more) => {
         if (deferred.isPendingFor(stream.nfd)) deferred.settle();
@@ -88,6 +93,14 @@ export class DurableNodeFS extends NodeFS {
     });
     return result;
   }
+}
+
+/**
+ * Whether a write only makes a file longer, by a page that holds nothing. PostgreSQL extends a table so before it logs what it will
+ * put there, so such a write never rests on the log: after a crash the page is empty, and used again.
+ */
+function appendsEmptyPage({ nfd }: NodeFsStream, bytes: Uint8Array, position: number): boolean {
+  return nfd !== undefined && EMPTY_PAGE.equals(bytes) && position >= fstatSync(nfd).size;
 }
 
 /** Makes creations and renames inside a directory durable. */
