@@ -9,6 +9,9 @@ import type { CallMessage, EngineCalls, Method, ReplyMessage, WorkerOptions } fr
 const FIRST_RESTART_MS = 100;
 const LAST_RESTART_MS = 10_000;
 
+/** Fewer searches are not sent before all requests that have arrived have been read. */
+const LEAST_AT_ONCE = 4;
+
 const MIB = 2 ** 20;
 /**
  * Working memory of the thread besides its indexes: answers of a hundred queries, a snapshot being read, a
@@ -65,6 +68,9 @@ export class WorkerClient implements SearchEngine {
       // Until the requests that have arrived meanwhile have been read.
       if (this.#searches.length === 0) setImmediate(() => this.#sendSearches());
       this.#searches.push(message);
+      // Half of all go at once: otherwise callers who wait for their answers make the two threads take turns.
+      const waiting = this.#searches.length;
+      if (waiting >= LEAST_AT_ONCE && 2 * waiting >= this.#pending.size) this.#sendSearches();
     } else {
       this.#sendSearches();
       this.#post(worker, [message], transfer);
