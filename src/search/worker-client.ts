@@ -9,7 +9,7 @@ import type { CallMessage, EngineCalls, Method, ReplyMessage, WorkerOptions } fr
 const FIRST_RESTART_MS = 100;
 const LAST_RESTART_MS = 10_000;
 
-/** Fewer searches are not sent before all requests that have arrived have been read. */
+/** Fewer searches wait until all requests that have arrived have been read: waking the thread costs more than that. */
 const LEAST_AT_ONCE = 4;
 
 const MIB = 2 ** 20;
@@ -68,7 +68,7 @@ export class WorkerClient implements SearchEngine {
       // Until the requests that have arrived meanwhile have been read.
       if (this.#searches.length === 0) setImmediate(() => this.#sendSearches());
       this.#searches.push(message);
-      // Half of all go at once: otherwise callers who wait for their answers make the two threads take turns.
+      // Pipelining: half of all go at once. Otherwise callers who wait for their answers make the two threads take turns.
       const waiting = this.#searches.length;
       if (waiting >= LEAST_AT_ONCE && 2 * waiting >= this.#pending.size) this.#sendSearches();
     } else {
