@@ -3,6 +3,7 @@
  * a change was announced, from time to time in case an announcement was lost, and again after a failure.
  */
 import { type FaultListeners, FaultState } from "../errors/fault-state.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import { DatabaseAwayError } from "../records/database-away.ts";
 import type { Part } from "../records/feed/feed-types.ts";
 import type { BranchRef } from "../records/schema.ts";
@@ -54,7 +55,7 @@ const LIST_EVERY_POLLS = 6;
 const PAUSE_FACTOR = 4;
 const MIN_PAUSE_MS = 10;
 const MAX_PAUSE_MS = 25;
-export const FIRST_BACKOFF_MS = 50;
+const FIRST_BACKOFF_MS = 50;
 const MAX_BACKOFF_MS = 5_000;
 /**
  * While the database is known to be unreachable an attempt costs nothing, and its return should be noticed
@@ -218,6 +219,48 @@ export class FollowedBranches {
   /** A round of the branch, asked for by somebody else, has failed or is due: one follows at once, and tells why it fails. */
   retry(followed: Followed): void {
     if (!followed.isInRound && this.faultOf(followed) === undefined) this.#schedule(followed, 0);
+  }
+
+  /** @throws {LodestoneError} UNAVAILABLE once it is closed. */
+  requireOpen(): void {
+    if (this.#isClosed) throw new LodestoneError("UNAVAILABLE", "The search store is closed.");
+  }
+
+  /** Runs one more round. false: it failed. @throws {LodestoneError} UNAVAILABLE past the deadline. */
+  async catchUp(followed: Followed, deadline: number): Promise<boolean> {
+    const round = followed.follower.sync().then(
+      () => true,
+      async (error: unknown) => {
+        // If the data cannot be had, fail at once.
+        if (error instanceof DatabaseAwayError || error instanceof IndexFullError) throw error;
+        this.retry(followed);
+        // Pause, otherwise the next attempt would follow at once.
+        await new Promise((resolve) => setTimeout(resolve, FIRST_BACKOFF_MS));
+        return false;
+      },
+    );
+    return this.before(deadline, followed, round);
+  }
+
+  /** @throws {LodestoneError} UNAVAILABLE past the deadline. */
+  async before(deadline: number, followed: Followed, work: Promise<boolean>): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<"late">((resolve) => {
+      timer = setTimeout(() => resolve("late"), Math.max(deadline - performance.now(), 0));
+    });
+    work.catch(() => {}); // in case it fails after the deadline
+    const outcome = await Promise.race([work, late]).finally(() => clearTimeout(timer));
+    // A round may finish before the timer of a deadline that has passed. Nobody retries for ever.
+    if (outcome !== "late" && performance.now() < deadline) return outcome;
+    const fault = this.faultOf(followed);
+    const why = fault === undefined ? "" : ` (${fault})`;
+    throw new LodestoneError(
+      "UNAVAILABLE",
+      `The search store is still reading branch ${followed.follower.key}${why}; try again in a moment.`,
+      {
+        retryAfterSeconds: 1,
+      },
+    );
   }
 
   /** The engine has lost its data: every branch is read again from now on, once there is another engine. */

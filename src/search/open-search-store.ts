@@ -3,23 +3,16 @@
  */
 import type { Worker } from "node:worker_threads";
 import { LodestoneError } from "../errors/lodestone-error.ts";
-import { DatabaseAwayError } from "../records/database-away.ts";
 import type { SharedSnapshot } from "../records/feed/feed-types.ts";
 import type { BranchInfo, BranchRef } from "../records/schema.ts";
-import { FIRST_BACKOFF_MS, type Followed, FollowedBranches, type FollowOptions } from "./followed-branches.ts";
+import { checkedNow, isSame } from "./checked-now.ts";
+import { FollowedBranches, type FollowOptions } from "./followed-branches.ts";
 import type { FollowedRecords } from "./followed-schema.ts";
 import type { OwnAnswers, OwnCallOptions, OwnRecords, OwnSearch } from "./parts/local-part.ts";
 import { checkQueryVectors, checkSearch, type Query } from "./request-check.ts";
-import { IndexFullError, type SearchEngine, type StartEngine } from "./search-engine.ts";
-import {
-  branchKey,
-  type NotAnswered,
-  RESULT_BYTES,
-  type SearchAnswer,
-  type SearchJob,
-  type SearchOutcome,
-  type TextSearchJob,
-} from "./search-messages.ts";
+import type { SearchEngine, StartEngine } from "./search-engine.ts";
+import { branchKey, type SearchJob } from "./search-messages.ts";
+import { fromFirst, ownAnswers, toResponse } from "./search-outcome.ts";
 import { SearchQueue } from "./search-queue.ts";
 import type {
   BranchSearchStatus,
@@ -30,9 +23,9 @@ import type {
   VectorSearchResponse,
 } from "./search-store.ts";
 import type { FoundText, ReadTables } from "./text/found-text.ts";
-import { openRemoteVectors, type VectorSearch, withoutRanks } from "./text/remote-vectors.ts";
-import type { TextTableJob } from "./text/search-texts.ts";
-import { searchedLanguage, type TablePlan, type TextPlan } from "./text/text-request.ts";
+import { type VectorSearch, withoutRanks } from "./text/remote-vectors.ts";
+import type { TextPlan } from "./text/text-request.ts";
+import { TextSearches } from "./text/text-searches.ts";
 import { startSearchWorker, WorkerClient } from "./worker-client.ts";
 
 export interface SearchStoreOptions extends FollowOptions {
@@ -59,8 +52,6 @@ export interface SearchStoreOptions extends FollowOptions {
 }
 
 const DEFAULT_WAIT_MS = 10_000;
-/** While records change, a search of halves that two stores hold is done again so often. */
-const TRIES_AT_ONE_POSITION = 4;
 
 /** Resolves at once. The branches are read in the background; `status().ready` turns true when all are. */
 export async function openSearchStore(records: FollowedRecords, options: SearchStoreOptions = {}): Promise<SearchStore> {
@@ -73,6 +64,8 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
   readonly #engine: SearchEngine;
   readonly #queue: SearchQueue;
   readonly #branches: FollowedBranches;
+  readonly #texts: TextSearches;
+  readonly #waitMs: number;
   /** Holds the words where this store holds no records, or a part of them; from the first search for words on. */
   #wordStore: FollowingSearchStore | undefined;
   #isClosed = false;
@@ -93,6 +86,14 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     });
     this.#queue = new SearchQueue(options.maxWaiting, this.#engine.searchesAtOnce);
     this.#branches = new FollowedBranches(records, this.#engine, options);
+    this.#waitMs = options.waitMs ?? DEFAULT_WAIT_MS;
+    this.#texts = new TextSearches({
+      records,
+      engine: this.#engine,
+      queue: this.#queue,
+      branches: this.#branches,
+      waitMs: this.#waitMs,
+    });
   }
 
   async vectorSearch(
@@ -117,10 +118,10 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
 
   async textSearch(ref: BranchRef, plan: TextPlan, tables: ReadTables, options: SearchCallOptions = {}): Promise<FoundText[]> {
     const words = this.#words();
-    if (words === undefined) return this.#searchTexts(ref, plan, tables, options);
+    if (words === undefined) return this.#texts.search(ref, plan, tables, options);
     const search = this.#options.searchVectors ?? this;
     const searchVectors: VectorSearch = (table, request) => search.vectorSearch(ref, table, request, options);
-    return words.#searchTexts(ref, plan, withoutRanks(tables), options, searchVectors);
+    return words.#texts.search(ref, plan, withoutRanks(tables), options, searchVectors);
   }
 
   status(): SearchStoreStatus {
@@ -158,7 +159,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
       (job) => job,
       {
         signal,
-        waitMs: this.#options.waitMs ?? DEFAULT_WAIT_MS,
+        waitMs: this.#waitMs,
         caller: budget?.caller ?? "",
       },
     );
@@ -190,7 +191,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     const followed = this.#branches.follow(ref);
     const { follower } = followed;
     if (follower.state?.incarnation !== info.incarnation) {
-      await this.#catchUp(followed, performance.now() + waitMs);
+      await this.#branches.catchUp(followed, performance.now() + waitMs);
       return jobs.map(() => "passed");
     }
     // The searches bypass the queue: they go to the engine together, before the next change does.
@@ -217,7 +218,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
 
   #words(): FollowingSearchStore | undefined {
     if (this.#engine.holdsTexts !== false && this.#options.part === undefined) return undefined;
-    if (this.#isClosed) throw new LodestoneError("UNAVAILABLE", "The search store is closed.");
+    this.#branches.requireOpen();
     if (this.#wordStore === undefined) {
       const { startEngine: _engine, part: _part, snapshotDir: _directory, searchVectors: _vectors, ...options } = this.#options;
       const records: FollowedRecords = {
@@ -231,93 +232,8 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     return this.#wordStore;
   }
 
-  /**
-   * @param searchVectors  where another store holds the vectors. It sees everything that was acknowledged before it is
-   *   called, and so does this one before and after: if it is at the same position then, both halves were.
-   */
-  async #searchTexts(
-    ref: BranchRef,
-    plan: TextPlan,
-    readTables: ReadTables,
-    { signal, budget }: SearchCallOptions,
-    searchVectors?: VectorSearch,
-  ): Promise<FoundText[]> {
-    const deadline = performance.now() + (this.#options.waitMs ?? DEFAULT_WAIT_MS);
-    let mayWait = false;
-    let moved = 0;
-    for (let attempt = 0; ; attempt++) {
-      signal?.throwIfAborted();
-      if (this.#isClosed) throw new LodestoneError("UNAVAILABLE", "The search store is closed.");
-      const { info, checked: tables } = await this.#checked(ref, readTables);
-      const ids = tables.map(({ table }) => table.id);
-      const followed = this.#branches.follow(ref);
-      let isHeld = followed.follower.holdsTexts(ids);
-      // Everything acknowledged before now was committed before the round that begins now.
-      const isStrong = (plan.consistency === "strong" && attempt === 0) || searchVectors !== undefined;
-      if (!isHeld || isStrong) while (!(await this.#catchUp(followed, deadline)));
-      isHeld = followed.follower.holdsTexts(ids);
-      if (isHeld && followed.follower.state?.incarnation === info.incarnation) {
-        const maxBytes = budget?.remaining ?? Number.POSITIVE_INFINITY;
-        const half = tables[0]?.vector;
-        const { changes } = followed.follower;
-        const remote = searchVectors && half && openRemoteVectors(tables[0]!, half, searchVectors);
-        const job: TextSearchJob = {
-          ...plan.job,
-          vector: remote ? remote.half : half,
-          tables: tables.map((table) => tableJob(table, plan)),
-          maxBytes,
-          key: branchKey(ref),
-          incarnation: info.incarnation,
-          mayWait,
-        };
-        const outcome = await this.#queue
-          .run(budget?.caller ?? "", signal, () => this.#engine.call("searchTexts", job, remote ? [remote.half.port] : []))
-          .catch((error: unknown) => {
-            const isFull = error instanceof LodestoneError && error.code === "OUT_OF_MEMORY";
-            throw isFull ? followed.follower.refuseTexts(error) : error;
-          })
-          .finally(() => remote?.close());
-        if (outcome.kind === "reading") {
-          const read = this.#engine.call("textsRead", { key: job.key }).then(() => true);
-          await this.#before(deadline, followed, read);
-          mayWait = true;
-          continue;
-        }
-        if (outcome.kind === "answers") {
-          let { position }: { position: string | undefined } = outcome;
-          if (remote) {
-            while (!(await this.#catchUp(followed, deadline)));
-            if (followed.follower.changes !== changes) {
-              if (++moved < TRIES_AT_ONE_POSITION) continue;
-              position = undefined;
-            }
-          }
-          let bytes = 0;
-          for (const table of outcome.tables) for (const id of table.ids) bytes += id.length + RESULT_BYTES;
-          budget?.charge(bytes);
-          return outcome.tables.map((table, i) => ({ ...table, plan: tables[i]!, position }));
-        }
-        const refused = refusalOf(outcome, info.version);
-        if (refused !== undefined && isSame(info, await this.#records.currentBranch(ref))) throw refused;
-      }
-      await this.#catchUp(followed, deadline);
-    }
-  }
-
-  /** The catalog may not know yet what another server has just changed, so the database confirms each refusal. */
-  async #checked<Checked>(ref: BranchRef, check: (info: BranchInfo) => Checked): Promise<{ info: BranchInfo; checked: Checked }> {
-    const info = await this.#records.branch(ref);
-    try {
-      return { info, checked: check(info) };
-    } catch (error) {
-      const current = await this.#records.currentBranch(ref);
-      if (isSame(info, current)) throw error;
-      return { info: current, checked: check(current) };
-    }
-  }
-
   async #check({ ref, table, request, queries, maxBytes }: OwnSearch): Promise<{ info: BranchInfo; job: SearchJob }> {
-    const { info, checked } = await this.#checked(ref, (found) => checkSearch(found, table, request, queries));
+    const { info, checked } = await checkedNow(this.#records, ref, (found) => checkSearch(found, table, request, queries));
     return { info, job: { key: branchKey(ref), ...checked, maxBytes } };
   }
 
@@ -327,7 +243,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     { signal, waitMs, caller }: OwnCallOptions,
   ): Promise<OwnAnswers> {
     const deadline = performance.now() + waitMs;
-    if (this.#isClosed) throw new LodestoneError("UNAVAILABLE", "The search store is closed.");
+    this.#branches.requireOpen();
     const { ref, request } = search;
     const { consistency } = request;
     if (consistency !== undefined && consistency !== "strong" && consistency !== "eventual") {
@@ -339,7 +255,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
       const job = adapt(checked);
       const followed = this.#branches.follow(ref);
       // Everything acknowledged before now was committed before the round that begins now.
-      if (consistency === "strong" && attempt === 0) while (!(await this.#catchUp(followed, deadline)));
+      if (consistency === "strong" && attempt === 0) while (!(await this.#branches.catchUp(followed, deadline)));
       if (followed.follower.state?.incarnation === info.incarnation) {
         // A filter reads its columns as slowly as eight times as many codes.
         const bytes = followed.follower.stats.memoryBytes * job.count * (job.filter === undefined ? 1 : 8);
@@ -348,77 +264,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
         if (found instanceof LodestoneError && isSame(info, await this.#records.currentBranch(ref))) throw found;
         if (found !== undefined && !(found instanceof LodestoneError)) return found;
       }
-      await this.#catchUp(followed, deadline);
+      await this.#branches.catchUp(followed, deadline);
     }
   }
-
-  /** Runs one more round. false: it failed. @throws {LodestoneError} UNAVAILABLE past the deadline. */
-  async #catchUp(followed: Followed, deadline: number): Promise<boolean> {
-    const round = followed.follower.sync().then(
-      () => true,
-      async (error: unknown) => {
-        // If the data cannot be had, fail at once.
-        if (error instanceof DatabaseAwayError || error instanceof IndexFullError) throw error;
-        this.#branches.retry(followed);
-        // Pause, otherwise the next attempt would follow at once.
-        await new Promise((resolve) => setTimeout(resolve, FIRST_BACKOFF_MS));
-        return false;
-      },
-    );
-    return this.#before(deadline, followed, round);
-  }
-
-  /** @throws {LodestoneError} UNAVAILABLE past the deadline. */
-  async #before(deadline: number, followed: Followed, work: Promise<boolean>): Promise<boolean> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<"late">((resolve) => {
-      timer = setTimeout(() => resolve("late"), Math.max(deadline - performance.now(), 0));
-    });
-    work.catch(() => {}); // in case it fails after the deadline
-    const outcome = await Promise.race([work, late]).finally(() => clearTimeout(timer));
-    // A round may finish before the timer of a deadline that has passed. Nobody retries for ever.
-    if (outcome !== "late" && performance.now() < deadline) return outcome;
-    const fault = this.#branches.faultOf(followed);
-    const why = fault === undefined ? "" : ` (${fault})`;
-    throw new LodestoneError(
-      "UNAVAILABLE",
-      `The search store is still reading branch ${followed.follower.key}${why}; try again in a moment.`,
-      {
-        retryAfterSeconds: 1,
-      },
-    );
-  }
-}
-
-/** undefined: the engine's schema is not that version, or is older, so the reported error may not be real. */
-function ownAnswers(job: SearchJob, outcome: SearchOutcome, version: number): OwnAnswers | LodestoneError | undefined {
-  if (outcome.kind === "answers") {
-    const { answers, bytes, schemaVersion, part } = outcome;
-    // Member by member: each search passes here, and a spread costs as much as checking its vector.
-    return { answers, bytes, schemaVersion, part, incarnation: job.incarnation, tableId: job.tableId, columnId: job.columnId };
-  }
-  return refusalOf(outcome, version);
-}
-
-function refusalOf(outcome: NotAnswered, version: number): LodestoneError | undefined {
-  if (outcome.kind === "full") return new IndexFullError(new LodestoneError("OUT_OF_MEMORY", outcome.message));
-  return outcome.kind === "invalid" && outcome.schemaVersion >= version ? new LodestoneError("INVALID", outcome.message) : undefined;
-}
-
-function isSame(one: BranchInfo, other: BranchInfo): boolean {
-  return one.incarnation === other.incarnation && one.version === other.version;
-}
-
-function tableJob({ table, targets, filter, boosters, place }: TablePlan, plan: TextPlan): TextTableJob {
-  const columns = targets.map(({ column, weight }) => ({ columnId: column.id, weight, language: searchedLanguage(plan, column) }));
-  return { tableId: table.id, targets: columns, filter, boosters, place };
-}
-
-/** The result offset is applied after merging the answers of all parts. */
-function fromFirst(job: SearchJob): SearchJob {
-  return { ...job, offset: 0, size: job.offset + job.size };
-}
-
-export function toResponse({ totalCount, ids, scores }: SearchAnswer): VectorSearchResponse {
-  return { totalCount, results: ids.map((id, i) => ({ id, score: scores[i]! })) };
 }

@@ -11,10 +11,10 @@ const SLICE = 2 * STEP;
 /** Bytes of a code point. */
 const LONGEST = 4;
 
-/** @param bytes  valid UTF-8. */
-export async function decodeUtf8(bytes: Buffer): Promise<string> {
+/** @param bytes  valid UTF-8. @throws the signal's reason. */
+export async function decodeUtf8(bytes: Buffer, signal?: AbortSignal): Promise<string> {
   if (bytes.length <= STEP) return bytes.toString("utf8");
-  const slices = new Slices(SLICE);
+  const slices = new Slices(SLICE, "", signal);
   const pieces: string[] = [];
   for (let begin = 0; begin < bytes.length; ) {
     let end = Math.min(begin + STEP, bytes.length);
@@ -32,9 +32,10 @@ export const isContinuation = (byte = 0): boolean => (byte & 0xc0) === 0x80;
 /**
  * The texts behind each other, as UTF-8 in pieces.
  * @param texts  well-formed each by itself.
+ * @throws the signal's reason.
  */
-export async function encodeUtf8(texts: Iterable<string>): Promise<Buffer[]> {
-  const slices = new Slices(SLICE);
+export async function encodeUtf8(texts: Iterable<string>, signal?: AbortSignal): Promise<Buffer[]> {
+  const slices = new Slices(SLICE, "", signal);
   const pieces: Buffer[] = [];
   for (const text of inSteps(texts)) {
     pieces.push(Buffer.from(text, "utf8"));

@@ -40,10 +40,13 @@ function turn(): void {
 export class Slices {
   readonly #caller: string;
   readonly #unitsPerSlice: number;
+  readonly #signal: AbortSignal | undefined;
   #left: number;
 
-  constructor(unitsPerSlice = SLICE_UNITS, caller = "") {
+  /** @param signal  when it aborts, `rest` rejects with its reason. */
+  constructor(unitsPerSlice = SLICE_UNITS, caller = "", signal?: AbortSignal) {
     this.#caller = caller;
+    this.#signal = signal;
     this.#unitsPerSlice = unitsPerSlice;
     this.#left = unitsPerSlice;
   }
@@ -54,8 +57,9 @@ export class Slices {
     return this.#left <= 0;
   }
 
-  rest(): Promise<void> {
+  async rest(): Promise<void> {
     this.#left = this.#unitsPerSlice;
-    return yieldToEventLoop(this.#caller);
+    await yieldToEventLoop(this.#caller);
+    this.#signal?.throwIfAborted();
   }
 }

@@ -140,11 +140,14 @@ class ExecuteQuery extends Submittable<boolean> {
   }
 }
 
-/** Only inside a transaction: portals do not outlive it. */
-export async function runBounded(client: pg.ClientBase, query: BoundedQuery): Promise<BoundedResult> {
+/**
+ * Only inside a transaction: portals do not outlive it.
+ * @param signal  ends the encoding and decoding of long texts.
+ */
+export async function runBounded(client: pg.ClientBase, query: BoundedQuery, signal?: AbortSignal): Promise<BoundedResult> {
   const run = <Result>(query: Submittable<Result>): Promise<Result> => submit(client, query);
   const values = query.values(await run(new DescribeQuery(query.text)));
-  const bound = hasLongText(values) ? await withEncodedTexts(values) : values;
+  const bound = hasLongText(values) ? await withEncodedTexts(values, signal) : values;
   const rows = new BoundedRows(query);
   const longRows = longRowsOf(client);
   let hasMore = await run(new ExecuteQuery(bound, rows.wanted, rows));
@@ -152,7 +155,7 @@ export async function runBounded(client: pg.ClientBase, query: BoundedQuery): Pr
   const isCut = rows.isCut || hasMore;
   if (hasMore && query.countsAll) await run(new ExecuteQuery(null, 0, rows));
   const { fields, kept, received, tag } = rows;
-  if (longRowsOf(client) > longRows) await decodeTexts(kept);
+  if (longRowsOf(client) > longRows) await decodeTexts(kept, signal);
   // A fetch's command tag counts the rows of that fetch, or, when none are returned, the rows changed.
   const rowCount = hasMore && !query.countsAll ? null : received > 0 ? received : countOf(tag);
   return { fields, rows: kept as (string | null)[][], isCut, rowCount };

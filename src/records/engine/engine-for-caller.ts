@@ -10,6 +10,9 @@ export function engineForCaller(engine: Engine, signal: AbortSignal, budget?: An
     kind: engine.kind,
     vectors: engine.vectors,
     shared: engine.shared,
+    get callers() {
+      return engine.callers;
+    },
     budget,
     signal,
     query: (text, values, options) => engine.query(text, values, { budget, ...options, signal }),

@@ -103,8 +103,8 @@ export interface TransactionOptions {
    */
   readonly jail?: { readonly roleName: string; readonly schemaName: string };
   /**
-   * Runs ahead of everything that waits for the session (embedded). For the change feed's reads, which are
-   * short and which others wait for.
+   * Runs ahead of everything that waits for the session (embedded), as unit-queue.ts says. For the change feed's reads,
+   * which others wait for.
    */
   readonly urgent?: boolean;
   /**
@@ -145,6 +145,11 @@ export interface Engine extends Connection {
   readonly kind: "embedded" | "server";
   /** The engine itself, for what is kept beyond one caller; see engine-for-caller.ts. */
   readonly shared: Engine;
+  /**
+   * How many callers were recently at the session that all share, besides the service itself; null on a server, where nobody waits
+   * for the session of another.
+   */
+  readonly callers: number | null;
   /** Of an engine for one caller: aborted when the caller has left. */
   readonly signal?: AbortSignal | undefined;
   /**

@@ -5,7 +5,7 @@
  */
 
 import { decodeUtf8, encodeUtf8 } from "../../text/utf8-in-slices.ts";
-import { Slices } from "../../threads/event-loop.ts";
+import { SLICE_UNITS, Slices } from "../../threads/event-loop.ts";
 import { escapedItem } from "../postgres-text.ts";
 
 /** In characters, or bytes. Shorter ones take a millisecond. */
@@ -41,17 +41,20 @@ export class UndecodedText {
     return new UndecodedText(this.#bytes, parse);
   }
 
-  async value(): Promise<unknown> {
-    return this.#parse(await decodeUtf8(this.#bytes));
+  async value(signal: AbortSignal | undefined): Promise<unknown> {
+    return this.#parse(await decodeUtf8(this.#bytes, signal));
   }
 }
 
-/** The bound values of a statement, with EncodedText in place of long texts and of long arrays of texts. */
-export async function withEncodedTexts(values: readonly unknown[]): Promise<readonly unknown[]> {
+/**
+ * The bound values of a statement, with EncodedText in place of long texts and of long arrays of texts.
+ * @throws the signal's reason.
+ */
+export async function withEncodedTexts(values: readonly unknown[], signal?: AbortSignal): Promise<readonly unknown[]> {
   const encoded: unknown[] = [];
   for (const value of values) {
-    if (isLongText(value)) encoded.push(new EncodedText(await encodeUtf8([value])));
-    else if (isLongArray(value)) encoded.push(new EncodedText(await encodeUtf8(arrayLiteral(value))));
+    if (isLongText(value)) encoded.push(new EncodedText(await encodeUtf8([value], signal)));
+    else if (isLongArray(value)) encoded.push(new EncodedText(await encodeUtf8(arrayLiteral(value), signal)));
     else encoded.push(value);
   }
   return encoded;
@@ -88,15 +91,15 @@ function* arrayLiteral(items: readonly (string | null)[]): Generator<string, voi
   yield items.length === 0 ? "{}" : "}";
 }
 
-/** Decodes in place what is undecoded in the rows. */
-export async function decodeTexts(rows: readonly object[]): Promise<void> {
-  const slices = new Slices();
+/** Decodes in place what is undecoded in the rows. @throws the signal's reason. */
+export async function decodeTexts(rows: readonly object[], signal?: AbortSignal): Promise<void> {
+  const slices = new Slices(SLICE_UNITS, "", signal);
   for (const row of rows as readonly Record<string, unknown>[]) {
     const keys = Object.keys(row);
     for (const key of keys) {
       const value = row[key];
       if (!(value instanceof UndecodedText)) continue;
-      row[key] = await value.value();
+      row[key] = await value.value(signal);
       if (slices.spend(value.byteLength)) await slices.rest();
     }
     if (slices.spend(keys.length)) await slices.rest();

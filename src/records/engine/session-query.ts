@@ -7,30 +7,54 @@ import { decodeTexts, hasLongText, UndecodedText, withEncodedTexts } from "./lon
 import { longRowsOf } from "./protocol-connection.ts";
 import type { SessionReadings } from "./reading.ts";
 
-/**
- * Rejects with the driver's error, or with the refusal to read any more of the result.
- * @param name  of the prepared statement that it is, or becomes.
- */
+/** What a session may be told besides the options of a caller. */
+export interface SessionQueryOptions {
+  /** Of the prepared statement that it is, or becomes. */
+  readonly name?: string | undefined;
+  /** Ends the encoding and decoding of long texts; the statement itself is the engine's to end. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Rejects with the driver's error, with the refusal to read any more of the result, or with the signal's reason. */
 export async function querySession<Row extends object>(
   client: ClientBase,
   readings: SessionReadings,
   text: string,
   values: readonly unknown[] | undefined,
-  { raw = false, rowMode, budget, isCommitted = false }: QueryOptions,
-  name?: string,
+  options: QueryOptions,
+  { name, signal }: SessionQueryOptions = {},
 ): Promise<QueryResult<Row>> {
-  const bound = values !== undefined && hasLongText(values) ? await withEncodedTexts(values) : values;
+  const bound = values !== undefined && hasLongText(values) ? await withEncodedTexts(values, signal) : values;
+  const { result, isUndecoded } = await querySessionUndecoded<Row>(client, readings, text, bound, options, name);
+  if (isUndecoded) await decodeTexts(result.rows, signal);
+  return result;
+}
+
+export interface UndecodedResult<Row extends object> {
+  readonly result: QueryResult<Row>;
+  /** Long texts in it are to be decoded by `decodeTexts`. */
+  readonly isUndecoded: boolean;
+}
+
+/** Only what needs the session: `values` are encoded before, and the result is decoded afterwards. */
+export async function querySessionUndecoded<Row extends object>(
+  client: ClientBase,
+  readings: SessionReadings,
+  text: string,
+  values: readonly unknown[] | undefined,
+  { raw = false, rowMode, budget, isCommitted = false }: QueryOptions,
+  name: string | undefined,
+): Promise<UndecodedResult<Row>> {
   const config = {
     text,
     ...(name === undefined ? {} : { name }),
-    ...(bound === undefined ? {} : { values: bound as unknown[] }),
+    ...(values === undefined ? {} : { values: values as unknown[] }),
     types: raw ? RAW_TYPES : PARSED_TYPES,
     ...(rowMode === "array" ? { rowMode } : {}),
   } as QueryConfig;
   const longRows = longRowsOf(client);
   const result = await readings.run(budget, isCommitted, () => client.query<Row>(config));
-  if (longRowsOf(client) > longRows) await decodeTexts(result.rows);
-  return result;
+  return { result, isUndecoded: longRowsOf(client) > longRows };
 }
 
 /**

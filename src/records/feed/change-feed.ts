@@ -13,23 +13,16 @@ import { formatBranchRef } from "../identifiers.ts";
 import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";
 import { FeedTurn } from "./feed-turn.ts";
 import type { ChangeFeed, FeedBatch, FeedChanges, FeedPosition, FeedReadOptions, SharedSnapshot, SnapshotSharing } from "./feed-types.ts";
-import { partIndexOf, readAtSnapshot, shareSnapshot } from "./part.ts";
-import { advance, formatPosition, type OutboxRow, type Position, parsePosition, readOutbox, xmaxOf, xminOf } from "./position.ts";
-import { BATCH, RecordReader } from "./record-reader.ts";
+import { readAtSnapshot, shareSnapshot } from "./part.ts";
+import { advance, formatPosition, type Position, parsePosition, readOutbox, xmaxOf, xminOf } from "./position.ts";
+import { FIRST_CHUNK, readValues } from "./read-values.ts";
+import { RecordReader } from "./record-reader.ts";
 import { FeedRetention, type RetentionOptions } from "./retention.ts";
 import { type WakeUpOptions, WakeUps } from "./wake-ups.ts";
 
-/** How large the values of a read may become before it is cut short. */
-const READ_BYTES = 4_000_000;
-/**
- * How many rows are read together at first: doubled while their values turn out small, reduced when they turn
- * out large.
- */
-const FIRST_CHUNK = 64;
-
 export interface RecordFeedOptions extends RetentionOptions, WakeUpOptions {
   /** How much a read that had to wait for so many milliseconds reads at once. */
-  readonly turnAfter?: (waitedMs: number) => FeedTurn;
+  readonly turnAfter?: (waitedMs: number, isShared: boolean) => FeedTurn;
   /** See RecordReader. */
   readonly vectorsPresentOnly?: boolean;
 }
@@ -47,7 +40,7 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
   readonly #retention: FeedRetention;
   readonly #others: RecordFeed[] = [];
   readonly #wakeUps: WakeUps;
-  readonly #turnAfter: (waitedMs: number) => FeedTurn;
+  readonly #turnAfter: (waitedMs: number, isShared: boolean) => FeedTurn;
   /** As last read: schemas can be large, and seldom change. */
   readonly #branches = new Map<string, BranchInfo>();
 
@@ -57,7 +50,7 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     this.#wakeUps = wakeUps;
     this.#options = options;
     this.#retention = new FeedRetention(engine, options);
-    this.#turnAfter = options.turnAfter ?? ((waitedMs) => new FeedTurn(waitedMs));
+    this.#turnAfter = options.turnAfter ?? ((waitedMs, isShared) => new FeedTurn(waitedMs, isShared));
   }
 
   static async open(engine: Engine, catalog: Catalog, options: RecordFeedOptions = {}): Promise<RecordFeed> {
@@ -231,9 +224,11 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
   #read<Result>(work: (connection: TransactionConnection, turn: FeedTurn) => Promise<Result>, urgent = false): Promise<Result> {
     const askedAt = performance.now();
     const options = { readOnly: true, isolation: "repeatable read", urgent } as const;
-    // On a server nobody waits for the session of another.
-    const waitedMs = (): number => (this.#engine.kind === "embedded" ? performance.now() - askedAt : 0);
-    const read = (): Promise<Result> => this.#engine.transaction((connection) => work(connection, this.#turnAfter(waitedMs())), options);
+    const turn = (): FeedTurn => {
+      const { callers } = this.#engine;
+      return callers === null ? this.#turnAfter(0, false) : this.#turnAfter(performance.now() - askedAt, callers > 1);
+    };
+    const read = (): Promise<Result> => this.#engine.transaction((connection) => work(connection, turn()), options);
     return read().catch((error: unknown) => {
       // A snapshot still shows a branch or table that is dropped meanwhile, but its relation is gone. The next one knows.
       if (!isMissingRelation(error)) throw error;
@@ -289,76 +284,6 @@ async function retryInSmallerBatches<Result>(read: (isCareful: boolean) => Promi
     if (!TOO_MUCH.has(code ?? "") && !TOO_MUCH.has(cause?.code ?? "")) throw error;
     return await read(true);
   }
-}
-
-/**
- * The current values of the records that `rows` name, as far as they fit. `taken` of the rows are covered, at
- * least one. `size` is that of the next chunk. Rows of tables without a reader are skipped. No more is held than
- * READ_BYTES and one record, or one piece.
- */
-async function readValues(
-  connection: TransactionConnection,
-  rows: readonly OutboxRow[],
-  firstSize: number,
-  isCareful: boolean,
-  readerOfTable: (physicalName: string) => RecordReader | undefined,
-): Promise<{ batches: FeedBatch[]; taken: number; bytes: number; size: number }> {
-  const batches: FeedBatch[] = [];
-  const delivered = new Map<string, Set<string>>();
-  let taken = 0;
-  let bytes = 0;
-  let size = firstSize;
-  while (taken < rows.length && bytes < READ_BYTES) {
-    const chunk = rows.slice(taken, taken + size);
-    const changed = changedIds(chunk, delivered);
-    const read = await readChunk(connection, changed, isCareful, readerOfTable);
-    if (read === null) {
-      size = Math.max(1, size >> 3);
-      continue;
-    }
-    for (const [table, ids] of changed) delivered.set(table, new Set([...(delivered.get(table) ?? []), ...ids]));
-    batches.push(...read.batches);
-    bytes += read.bytes;
-    taken += chunk.length;
-    // As many as a piece should hold, by what they took so far.
-    size = Math.max(1, Math.min(2 * size, BATCH.maxRecords, Math.floor((BATCH.maxBytes * taken) / (2 * Math.max(1, bytes)))));
-  }
-  return { batches, taken, bytes, size };
-}
-
-/** null: that many records are more than a piece each table. A single record never is. */
-async function readChunk(
-  connection: TransactionConnection,
-  changed: ReadonlyMap<string, readonly string[]>,
-  isCareful: boolean,
-  readerOfTable: (physicalName: string) => RecordReader | undefined,
-): Promise<{ batches: FeedBatch[]; bytes: number } | null> {
-  const batches: FeedBatch[] = [];
-  let bytes = 0;
-  for (const [physicalName, all] of changed) {
-    const reader = readerOfTable(physicalName);
-    if (reader === undefined) continue;
-    const { part } = reader;
-    const ids = part === undefined ? all : all.filter((id) => partIndexOf(id, part.of) === part.index);
-    if (ids.length === 0) continue;
-    const piece = await reader.read(connection, undefined, { ids, isCareful });
-    if (piece.last !== undefined && piece.batch.ids.length < ids.length && ids.length > 1) return null;
-    const found = new Set(piece.batch.ids);
-    batches.push({ ...piece.batch, deleted: ids.filter((id) => !found.has(id)) });
-    bytes += piece.bytes;
-  }
-  return { batches, bytes };
-}
-
-/** By table, each record once in the whole read. */
-function changedIds(rows: readonly OutboxRow[], delivered: ReadonlyMap<string, ReadonlySet<string>>): Map<string, string[]> {
-  const changed = new Map<string, Set<string>>();
-  for (const { table, id } of rows) {
-    if (delivered.get(table)?.has(id) === true) continue;
-    const ids = changed.get(table) ?? new Set();
-    changed.set(table, ids.add(id));
-  }
-  return new Map([...changed].map(([table, ids]) => [table, [...ids]]));
 }
 
 function readerOfPhysical(

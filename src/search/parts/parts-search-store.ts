@@ -10,9 +10,10 @@ import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { Part, SnapshotSharing } from "../../records/feed/feed-types.ts";
 import type { BranchInfo, BranchRef } from "../../records/schema.ts";
 import { type FollowedRecords, followedSchema } from "../followed-schema.ts";
-import { FollowingSearchStore, type SearchStoreOptions, toResponse } from "../open-search-store.ts";
+import { FollowingSearchStore, type SearchStoreOptions } from "../open-search-store.ts";
 import { checkQueryVectors, checkSearch, type Query } from "../request-check.ts";
 import { RESULT_BYTES } from "../search-messages.ts";
+import { toResponse } from "../search-outcome.ts";
 import type {
   BranchSearchStatus,
   SearchCallOptions,

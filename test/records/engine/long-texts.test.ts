@@ -1,6 +1,6 @@
 /** Long texts are encoded and decoded in slices, on both engines, and arrive as they were sent. */
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { LONG_TEXT } from "../../../src/records/engine/long-texts.ts";
+import { decodeTexts, LONG_TEXT, UndecodedText, withEncodedTexts } from "../../../src/records/engine/long-texts.ts";
 import { LongRowSplit } from "../../../src/records/engine/protocol-connection.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
 
@@ -82,12 +82,57 @@ describeOnBothEngines("Long texts", (fixture) => {
     expect(longest).toBeLessThan(LONG_TEXT + 10);
   });
 
+  test("while a statement's texts are encoded and decoded, others use the database", async () => {
+    const { engine } = fixture;
+    const { setImmediate: run } = globalThis;
+    let held: (() => void)[] = [];
+    let isHolding = true;
+    vi.spyOn(globalThis, "setImmediate").mockImplementation(((work: () => void) => {
+      // Of event-loop.ts: whose turn it is to work on its texts.
+      if (work.name !== "turn" || !isHolding) return run(work);
+      held.push(work);
+      return undefined;
+    }) as never);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const next = async (): Promise<void> => {
+      await vi.waitUntil(() => held.length > 0);
+      expect((await engine.query("SELECT 1 AS n")).rows).toEqual([{ n: 1 }]);
+      const works = held;
+      held = [];
+      for (const work of works) work();
+    };
+    const encoded = engine.query("SELECT length($1::text) AS length", [LONG]);
+    await next();
+    isHolding = false;
+    for (const work of held) run(work);
+    expect((await encoded).rows).toEqual([{ length: [...LONG].length }]);
+    held = [];
+    isHolding = true;
+    const decoded = engine.query("SELECT repeat('z', 2000000) AS text");
+    await next();
+    isHolding = false;
+    for (const work of held) run(work);
+    expect((await decoded).rows).toEqual([{ text: "z".repeat(2_000_000) }]);
+  });
+
   test("a statement that fails leaves the session usable", async () => {
     const { engine } = fixture;
     await expect(engine.query("SELECT $1::text, 1 / $2::int4", [LONG, 0])).rejects.toMatchObject({ code: "22012" });
     await expect(engine.query("SELECT $1::int4", [LONG])).rejects.toMatchObject({ code: "22P02" });
     expect((await engine.query("SELECT $1::text AS text", [LONG])).rows).toEqual([{ text: LONG }]);
   });
+});
+
+test("who is interrupted encodes and decodes no further", async () => {
+  const reason = new Error("others wait");
+  const [interrupted, quiet] = [AbortSignal.abort(reason), new AbortController().signal];
+  const bytes = Buffer.from(LONG);
+  const rows = () => [{ text: new UndecodedText(bytes) }];
+  await expect(withEncodedTexts([LONG], interrupted)).rejects.toBe(reason);
+  await expect(decodeTexts(rows(), interrupted)).rejects.toBe(reason);
+  const decoded = rows();
+  await decodeTexts(decoded, quiet);
+  expect(decoded).toEqual([{ text: LONG }]);
 });
 
 describe("the split of a stream of messages", () => {

@@ -65,6 +65,33 @@ describe("the embedded database's queue", () => {
     expect(run(1)).toBe("a");
   });
 
+  it("after an urgent unit that took a while those who wait go first for as long; when nobody does, the next one is at once", () => {
+    push("a");
+    push("b");
+    expect([run(1), run(1), queue.callers]).toEqual(["a", "b", 2]);
+    push("", true);
+    push("", true);
+    push("", true);
+    for (let i = 0; i < 3; i++) push("b");
+    expect([run(99), run(49), run(49), run(1), run(250), run(1), run(1)]).toEqual(["", "b", "b", "b", "", "", undefined]);
+    // It waits longer for nobody.
+    push("", true);
+    run(250);
+    push("", true);
+    push("b");
+    now += 250;
+    expect([run(10), run(1)]).toEqual(["", "b"]);
+  });
+
+  it("before a caller who is alone urgent units go always", () => {
+    push("a");
+    run(1);
+    push("", true);
+    push("", true);
+    push("a");
+    expect([run(2_000), run(2_000), run(1)]).toEqual(["", "", "a"]);
+  });
+
   it("a read that may be for another caller waits for a running unit, if another was there", () => {
     push("a");
     const alone = queue.shift()!;

@@ -30,7 +30,7 @@ describeOnBothEngines("The change feed", (fixture, kind) => {
   beforeAll(async () => {
     catalog = await Catalog.open(fixture.engine);
     // Each read is as short as one that did not have to wait, however busy the machine is.
-    feed = await RecordFeed.open(fixture.engine, catalog, { trimIntervalMs: 0, turnAfter: () => new FeedTurn(0) });
+    feed = await RecordFeed.open(fixture.engine, catalog, { trimIntervalMs: 0, turnAfter: () => new FeedTurn(0, false) });
   });
   afterAll(async () => {
     await feed.close();

@@ -73,7 +73,8 @@ describeOnEmbeddedEngine("The change feed beside a writer without pause", (fixtu
 test("A turn of the feed is three times as long as it waited, within bounds", () => {
   let now = 0;
   let computed = 0;
-  const turn = (waitedMs: number): FeedTurn => new FeedTurn(waitedMs, { now: () => now, computed: () => computed });
+  const turn = (waitedMs: number, isShared = false): FeedTurn =>
+    new FeedTurn(waitedMs, isShared, { now: () => now, computed: () => computed });
   const passes = (ms: number, computedMs = ms): void => {
     now += ms;
     computed += computedMs;
@@ -97,6 +98,11 @@ test("A turn of the feed is three times as long as it waited, within bounds", ()
   const besideSearches = turn(60_000);
   passes(1_999, 8_000);
   expect(besideSearches.goesOn(1)).toBe(true);
+  const besideCallers = turn(60_000, true);
+  passes(249);
+  expect(besideCallers.goesOn(1)).toBe(true);
+  passes(1);
+  expect(besideCallers.goesOn(1)).toBe(false);
   const much = turn(1_000);
   expect(much.goesOn(47_999_999)).toBe(true);
   expect(much.goesOn(1)).toBe(false);

@@ -9,6 +9,7 @@ class Passed extends Error {}
 export async function firstWall(engine: Engine, branch: BranchInfo, statement: string): Promise<unknown> {
   const withoutJail: Engine = {
     kind: engine.kind,
+    callers: engine.callers,
     vectors: engine.vectors,
     shared: engine,
     query: (text, values, options) => engine.query(text, values, options),

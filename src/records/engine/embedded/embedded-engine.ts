@@ -19,6 +19,7 @@ import {
   type TransactionOptions,
 } from "../engine.ts";
 import { isReading } from "../engine-for-caller.ts";
+import { decodeTexts, hasLongText, withEncodedTexts } from "../long-texts.ts";
 import { runTransaction } from "../run-transaction.ts";
 import { backupTo } from "./backup.ts";
 import { type OpenDirectory, openDataDirectory, removeTemporaryFiles, walBytesOf, wasShutDown } from "./data-directory.ts";
@@ -110,19 +111,25 @@ export class EmbeddedEngine implements Engine {
     return engine;
   }
 
-  query<Row extends object = Record<string, unknown>>(
+  async query<Row extends object = Record<string, unknown>>(
     text: string,
     values?: readonly unknown[],
     options?: QueryOptions,
   ): Promise<QueryResult<Row>> {
     const signal = options?.signal;
     const isAbandonable = isReading(text);
-    const unit = (session: EmbeddedSession, turn: Turn) =>
-      withTimeLimit(session, { limitMs: this.#statementTimeoutMs, abandoned: isAbandonable ? signal : undefined, turn }, () =>
-        session.query<Row>(text, values, { ...options, isCommitted: !isAbandonable }),
-      );
+    const abandoned = isAbandonable ? signal : undefined;
     const isShort = options?.isRepeated === true && areShort(values ?? []);
-    return this.#enqueue(unit, { signal, budget: options?.budget, writes: !isAbandonable && options?.isUpkeep !== true, isShort });
+    // Long texts are encoded and decoded in slices, beside everybody's: nobody waits for the session meanwhile.
+    const bound = values !== undefined && hasLongText(values) ? await withEncodedTexts(values, signal) : values;
+    const unit = (session: EmbeddedSession, turn: Turn) =>
+      withTimeLimit(session, { limitMs: this.#statementTimeoutMs, abandoned, turn }, () =>
+        session.queryUndecoded<Row>(text, bound, { ...options, isCommitted: !isAbandonable }),
+      );
+    const unitOptions = { signal, budget: options?.budget, writes: !isAbandonable && options?.isUpkeep !== true, isShort };
+    const { result, isUndecoded } = await this.#enqueue(unit, unitOptions);
+    if (isUndecoded) await decodeTexts(result.rows, abandoned);
+    return result;
   }
 
   transaction<Result>(work: (connection: TransactionConnection) => Promise<Result>, options: TransactionOptions = {}): Promise<Result> {
@@ -185,6 +192,10 @@ export class EmbeddedEngine implements Engine {
 
   health(): EngineHealth {
     return { outage: this.#life.outage, writeRefusal: this.#disk.refusal?.message ?? null };
+  }
+
+  get callers(): number {
+    return this.#units.callers;
   }
 
   get shared(): this {

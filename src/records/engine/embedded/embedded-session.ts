@@ -16,7 +16,7 @@ import { asServiceError } from "../database-errors.ts";
 import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";
 import { handleLongTexts } from "../protocol-connection.ts";
 import { SessionReadings } from "../reading.ts";
-import { querySession } from "../session-query.ts";
+import { querySession, querySessionUndecoded, type UndecodedResult } from "../session-query.ts";
 import { startDatabaseThread } from "./database-threads.ts";
 import { SyncFlags } from "./deferred-sync.ts";
 import { Interrupter } from "./interrupter.ts";
@@ -54,6 +54,8 @@ export class EmbeddedSession implements TransactionConnection {
   readonly #interrupter: Interrupter;
   /** Why no statement may run; null while they may. */
   #interruption: Error | null = null;
+  /** Aborts with the interruption. */
+  #interrupted = new AbortController();
   #ending = false;
   #isInDoubt = false;
   #memoryBytes = 0;
@@ -144,8 +146,15 @@ export class EmbeddedSession implements TransactionConnection {
   }
 
   query<Row extends object>(text: string, values?: readonly unknown[], options: QueryOptions = {}): Promise<QueryResult<Row>> {
-    const name = options.isRepeated === true ? this.#prepared.nameOf(text) : undefined;
-    return this.#run(() => querySession(this.#client, this.#readings, text, values, options, name));
+    const { signal } = this.#interrupted;
+    return this.#run(() =>
+      querySession(this.#client, this.#readings, text, values, options, { name: this.#nameOf(text, options), signal }),
+    );
+  }
+
+  /** `query` without what needs no session; see session-query.ts. */
+  queryUndecoded<Row extends object>(text: string, values?: readonly unknown[], options: QueryOptions = {}): Promise<UndecodedResult<Row>> {
+    return this.#run(() => querySessionUndecoded(this.#client, this.#readings, text, values, options, this.#nameOf(text, options)));
   }
 
   /** Whether commits from now on may leave their log unsynced. Only between two units. */
@@ -179,7 +188,7 @@ export class EmbeddedSession implements TransactionConnection {
   }
 
   queryBounded(query: BoundedQuery): Promise<BoundedResult> {
-    return this.#run(() => this.#readings.run(query.budget, false, () => runBounded(this.#client, query)));
+    return this.#run(() => this.#readings.run(query.budget, false, () => runBounded(this.#client, query, this.#interrupted.signal)));
   }
 
   /**
@@ -197,6 +206,7 @@ export class EmbeddedSession implements TransactionConnection {
     if (this.#interruption !== null) return;
     this.#interruption = reason;
     this.#interrupter.interrupt();
+    this.#interrupted.abort(reason);
   }
 
   /** From now on `deafMs` and `computedMs` count, until `resume`. */
@@ -220,6 +230,7 @@ export class EmbeddedSession implements TransactionConnection {
   /** Accepts statements again. */
   resume(): void {
     this.#interruption = null;
+    if (this.#interrupted.signal.aborted) this.#interrupted = new AbortController();
     this.#interrupter.resume();
   }
 
@@ -246,6 +257,10 @@ export class EmbeddedSession implements TransactionConnection {
     await Promise.race([closed, this.#exited]);
     await this.#endThreads();
     this.#client.connection.stream.destroy();
+  }
+
+  #nameOf(text: string, { isRepeated }: QueryOptions): string | undefined {
+    return isRepeated === true ? this.#prepared.nameOf(text) : undefined;
   }
 
   async #run<Result>(run: () => Promise<Result>): Promise<Result> {

@@ -14,10 +14,10 @@ import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { timedOut } from "../database-errors.ts";
 import type { EmbeddedSession } from "./embedded-session.ts";
 
-/** Wait this long before ending the thread, since then everybody waits for a new session. */
-const DEAF_LIMIT_MS = 1_000;
+/** Wait this long before ending the thread, since then everybody waits for a new session: longer than it takes to store the longest value. */
+const DEAF_LIMIT_MS = 750;
 /** The same for a turn that others have waited for longest. */
-const LATE_DEAF_LIMIT_MS = 500;
+const LATE_DEAF_LIMIT_MS = 300;
 /** An interrupted thread that is not even computing (its disk does not answer) is ended after this time. */
 const UNHEARD_LIMIT_MS = 10_000;
 /** Then others go first. Below this a turn is not watched. */
@@ -47,8 +47,6 @@ export interface TimeLimits {
   /** When it aborts, the work is ended. For work that leaves nothing behind. */
   readonly abandoned?: AbortSignal | undefined;
   readonly turn?: Turn | undefined;
-  /** Default DEAF_LIMIT_MS. */
-  readonly deafLimitMs?: number | undefined;
 }
 
 /**
@@ -57,7 +55,7 @@ export interface TimeLimits {
  */
 export async function withTimeLimit<Result>(
   session: EmbeddedSession,
-  { limitMs, abandoned, turn, deafLimitMs = DEAF_LIMIT_MS }: TimeLimits,
+  { limitMs, abandoned, turn }: TimeLimits,
   run: () => Promise<Result>,
 ): Promise<Result> {
   let reason: Error | undefined;
@@ -84,7 +82,7 @@ export async function withTimeLimit<Result>(
   const startedAt = performance.now();
   let isTooLong = false;
   const look = (): void => {
-    const deafLimit = isTooLong ? Math.min(deafLimitMs, LATE_DEAF_LIMIT_MS) : deafLimitMs;
+    const deafLimit = isTooLong ? LATE_DEAF_LIMIT_MS : DEAF_LIMIT_MS;
     if (session.deafMs >= deafLimit && (reason !== undefined || turn?.isWaitedFor() === true)) kill();
     else if (reason === undefined && turn?.othersWait() === true) {
       isTooLong = session.computedMs + TURN_MS >= LONGEST_TURN_MS;
@@ -133,6 +131,6 @@ const tooLongForOthers = (): LodestoneError =>
 const uninterruptible = (): LodestoneError =>
   new LodestoneError(
     "TIMEOUT",
-    "The statement computed for a second without a moment at which it could be interrupted, while others waited for the database; it was " +
+    "The statement computed for three quarters of a second without a moment at which it could be interrupted, while others waited for the database; it was " +
       "ended and rolled back. Compute with shorter values, or with fewer at once.",
   );

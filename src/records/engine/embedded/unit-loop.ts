@@ -58,6 +58,11 @@ export class UnitLoop {
     return this.#queue.size;
   }
 
+  /** How many callers were there recently, besides the service itself. */
+  get callers(): number {
+    return this.#queue.callers;
+  }
+
   push<Result>(work: Work<Result>, options?: UnitOptions): Promise<Result> {
     const result = queueUnit(this.#queue, work, options);
     this.#run();

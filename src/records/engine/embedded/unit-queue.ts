@@ -1,6 +1,6 @@
 /**
- * Units of work that wait for the embedded session. Short reads that others wait for (the change feed's) go
- * first. The rest is scheduled by start-time fair queueing between callers, charged with the time that each
+ * Units of work that wait for the embedded session. Reads that others wait for (the change feed's) go first; after one
+ * that took a while, those who wait go first for as long as it took. The rest is scheduled by start-time fair queueing between callers, charged with the time that each
  * unit had the session. So a caller with a thousand units does not delay the next unit of others.
  *
  * Long units. A running unit cannot be suspended, only rolled back and run again. A unit that has had the
@@ -47,6 +47,8 @@ export class UnitQueue<Unit extends Waiting> {
   readonly #seenAt = new Map<string, number>();
   readonly #restsUntil = new Map<string, number>();
   readonly #longRestsUntil = new Map<string, number>();
+  /** Until then an urgent unit lets go first who waits. */
+  #urgentRestsUntil = 0;
   /** No long turn begins before this time. */
   #pauseUntil = 0;
   /** From this time on long units go first. */
@@ -93,15 +95,22 @@ export class UnitQueue<Unit extends Waiting> {
   shift(): Unit | undefined {
     const now = this.#now();
     const unit =
-      this.#urgent.shift() ??
-      (now >= this.#longFirstAt ? this.#longUnit(now) : undefined) ??
+      (now >= this.#urgentRestsUntil ? this.#urgent.shift() : undefined) ??
+      (now >= this.#longFirstAt && this.#urgent.length === 0 ? this.#longUnit(now) : undefined) ??
       this.#fair.shift(0, (caller) => this.#isRested(caller, now))?.item ??
+      this.#urgent.shift() ??
       this.#longUnit(now) ??
       this.#loneUnit();
     if (unit === undefined) return undefined;
     if (unit.isLong === true) this.#longFirstAt = now + PATIENCE_MS;
     this.#running = { unit, startedAt: now, isLongTurn: unit.isLong === true && this.#mayHaveLongTurn(unit.caller, now) };
     return unit;
+  }
+
+  /** How many callers were there recently, besides the service itself. */
+  get callers(): number {
+    this.#forget(this.#now(), 0);
+    return this.#seenAt.size;
   }
 
   /** Whether the running unit has had its turn, and another caller waits. */
@@ -162,11 +171,12 @@ export class UnitQueue<Unit extends Waiting> {
   charge({ caller, isUrgent }: Unit, elapsedMs: number, lostSession = false): void {
     const isLongTurn = lostSession || this.#running?.isLongTurn === true;
     this.#running = null;
-    if (isUrgent) return;
-    this.#fair.charge(caller, elapsedMs);
-    if (caller === "" || elapsedMs < NOTICED_MS) return;
+    if (!isUrgent) this.#fair.charge(caller, elapsedMs);
+    if (elapsedMs < NOTICED_MS) return;
     const now = this.#now();
     this.#forget(now, elapsedMs);
+    if (isUrgent && this.#seenAt.size > 1) this.#urgentRestsUntil = now + elapsedMs;
+    if (isUrgent || caller === "") return;
     this.#seenAt.set(caller, now);
     if (this.#seenAt.size === 1) return;
     this.#restsUntil.set(

@@ -81,6 +81,7 @@ interface FirstAnswer {
 
 export class ServerEngine implements Engine {
   readonly vectors = VECTORS_IN_PROTOCOL;
+  readonly callers = null;
   readonly kind = "server";
   readonly #config: pg.ClientConfig;
   readonly #pool: ConnectionPool;
