@@ -85,7 +85,12 @@ class HostileRun {
   async run(): Promise<HostileReport> {
     const { seconds, attackers, seed, size } = this.#options;
     await prepareStage(this.#judge, size, seed);
-    const others = new Others(seed, () => [...this.#underWay].map(({ kind }) => kind));
+    const others = new Others(
+      seed,
+      () => [...this.#underWay].map(({ kind }) => kind),
+      ({ kind, elapsedMs, endedAtMs, beside }) =>
+        this.#options.onProgress?.(`WAIT ${Math.round(endedAtMs / 1_000)} s: ${kind} took ${elapsedMs} ms beside ${beside.join("; ")}`),
+    );
     others.start(this.#server.port, OTHERS);
     const beside = [this.#watch(), this.#openIdleSockets()];
     const attacking = Promise.all(Array.from({ length: attackers }, () => this.#attack()));

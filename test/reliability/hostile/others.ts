@@ -17,6 +17,7 @@ export interface Wait {
 }
 
 const LONGEST_WAITS = 12;
+const LONG_WAIT_MS = 2_000;
 const TABLE = `${BRANCH}/tables/others`;
 
 export interface Latencies {
@@ -33,13 +34,16 @@ export class Others {
   readonly #latencies = new Map<string, number[]>();
   readonly #refused = new Map<string, number>();
   readonly #beside: () => readonly string[];
+  readonly #onLongWait: (wait: Wait) => void;
   readonly #startedAt = performance.now();
   #longest: Wait[] = [];
   #isStopped = false;
   #running: Promise<unknown> = Promise.resolve();
 
-  constructor(seed: number, beside: () => readonly string[] = () => [], pauseMs = 30) {
+  /** @param onLongWait  told of each wait of more than LONG_WAIT_MS, when it has ended. */
+  constructor(seed: number, beside: () => readonly string[] = () => [], onLongWait: (wait: Wait) => void = () => {}, pauseMs = 30) {
     this.#beside = beside;
+    this.#onLongWait = onLongWait;
     this.#random = new Random(seed);
     this.#pauseMs = pauseMs;
   }
@@ -98,14 +102,12 @@ export class Others {
     const list = this.#latencies.get(kind) ?? [];
     this.#latencies.set(kind, list);
     list.push(elapsedMs);
-    if (this.#longest.length < LONGEST_WAITS || elapsedMs > this.#longest.at(-1)!.elapsedMs) {
-      const wait = {
-        kind,
-        elapsedMs: Math.round(elapsedMs),
-        endedAtMs: Math.round(performance.now() - this.#startedAt),
-        beside: this.#beside(),
-      };
+    const isAmongLongest = this.#longest.length < LONGEST_WAITS || elapsedMs > this.#longest.at(-1)!.elapsedMs;
+    if (isAmongLongest || elapsedMs > LONG_WAIT_MS) {
+      const endedAtMs = Math.round(performance.now() - this.#startedAt);
+      const wait = { kind, elapsedMs: Math.round(elapsedMs), endedAtMs, beside: this.#beside() };
       this.#longest = [...this.#longest, wait].toSorted((a, b) => b.elapsedMs - a.elapsedMs).slice(0, LONGEST_WAITS);
+      if (elapsedMs > LONG_WAIT_MS) this.#onLongWait(wait);
     }
     if (status !== null && status < 300) return;
     const what = `${kind} ${status ?? "unanswered"} ${(/"message":"([^"]{0,120})/.exec(head)?.[1] ?? "").replace(/\d+/g, "n")}`;
