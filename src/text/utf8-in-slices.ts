@@ -2,7 +2,7 @@
  * Long texts from and to UTF-8, in slices: at once, 20 MB that are not ASCII take a twentieth of a second and
  * more. Other callers are served between the slices.
  */
-import { Slices } from "../threads/event-loop.ts";
+import { type SliceOptions, Slices } from "../threads/event-loop.ts";
 import { isHighSurrogate } from "./surrogates.ts";
 
 /** Bytes or characters converted at once: a millisecond. */
@@ -12,9 +12,9 @@ const SLICE = 2 * STEP;
 const LONGEST = 4;
 
 /** @param bytes  valid UTF-8. @throws the signal's reason. */
-export async function decodeUtf8(bytes: Buffer, signal?: AbortSignal): Promise<string> {
+export async function decodeUtf8(bytes: Buffer, options?: SliceOptions): Promise<string> {
   if (bytes.length <= STEP) return bytes.toString("utf8");
-  const slices = new Slices(SLICE, "", signal);
+  const slices = new Slices(SLICE, "", options);
   const pieces: string[] = [];
   for (let begin = 0; begin < bytes.length; ) {
     let end = Math.min(begin + STEP, bytes.length);
@@ -34,8 +34,8 @@ export const isContinuation = (byte = 0): boolean => (byte & 0xc0) === 0x80;
  * @param texts  well-formed each by itself.
  * @throws the signal's reason.
  */
-export async function encodeUtf8(texts: Iterable<string>, signal?: AbortSignal): Promise<Buffer[]> {
-  const slices = new Slices(SLICE, "", signal);
+export async function encodeUtf8(texts: Iterable<string>, options?: SliceOptions): Promise<Buffer[]> {
+  const slices = new Slices(SLICE, "", options);
   const pieces: Buffer[] = [];
   for (const text of inSteps(texts)) {
     pieces.push(Buffer.from(text, "utf8"));

@@ -3,7 +3,7 @@
  *
  * A slice is bounded by the work in it (characters looked at, values made), never by rows or requests, whose
  * sizes users choose. Everything else that waits is served between two slices. However many such tasks there are,
- * the event loop runs one slice per turn, and callers take turns.
+ * the event loop runs one slice per turn, and callers take turns. Only who holds what everybody needs goes first.
  */
 import { FairQueue } from "../fairness/fair-queue.ts";
 
@@ -15,12 +15,22 @@ interface Waiting {
 }
 
 const waiting = new FairQueue<Waiting>();
+const holding: Waiting[] = [];
 let isTurning = false;
 
 /** Resolves when others have been served and it is this caller's turn again. */
 export function yieldToEventLoop(caller = ""): Promise<void> {
+  return turnOf((resume) => waiting.push(caller, { resume }));
+}
+
+/** The same for who holds what everybody needs: it goes before all others, whose slices wait for as long as there is one. */
+export function yieldWhileHolding(): Promise<void> {
+  return turnOf((resume) => void holding.push({ resume }));
+}
+
+function turnOf(push: (resume: () => void) => void): Promise<void> {
   return new Promise((resume) => {
-    waiting.push(caller, { resume });
+    push(resume);
     if (isTurning) return;
     isTurning = true;
     setImmediate(turn);
@@ -28,9 +38,16 @@ export function yieldToEventLoop(caller = ""): Promise<void> {
 }
 
 function turn(): void {
-  waiting.shift(1)?.item.resume();
-  isTurning = waiting.size > 0;
+  (holding.shift() ?? waiting.shift(1)?.item)?.resume();
+  isTurning = waiting.size + holding.length > 0;
   if (isTurning) setImmediate(turn);
+}
+
+export interface SliceOptions {
+  /** When it aborts, `rest` rejects with its reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** Others wait for what is held meanwhile. */
+  readonly isHolding?: boolean;
 }
 
 /**
@@ -40,13 +57,12 @@ function turn(): void {
 export class Slices {
   readonly #caller: string;
   readonly #unitsPerSlice: number;
-  readonly #signal: AbortSignal | undefined;
+  readonly #options: SliceOptions;
   #left: number;
 
-  /** @param signal  when it aborts, `rest` rejects with its reason. */
-  constructor(unitsPerSlice = SLICE_UNITS, caller = "", signal?: AbortSignal) {
+  constructor(unitsPerSlice = SLICE_UNITS, caller = "", options: SliceOptions = {}) {
     this.#caller = caller;
-    this.#signal = signal;
+    this.#options = options;
     this.#unitsPerSlice = unitsPerSlice;
     this.#left = unitsPerSlice;
   }
@@ -59,7 +75,7 @@ export class Slices {
 
   async rest(): Promise<void> {
     this.#left = this.#unitsPerSlice;
-    await yieldToEventLoop(this.#caller);
-    this.#signal?.throwIfAborted();
+    await (this.#options.isHolding === true ? yieldWhileHolding() : yieldToEventLoop(this.#caller));
+    this.#options.signal?.throwIfAborted();
   }
 }

@@ -15,6 +15,7 @@
  * statement would be parsed a second time.
  */
 import type pg from "pg";
+import type { SliceOptions } from "../../threads/event-loop.ts";
 import type { BoundedQuery, BoundedResult } from "./engine.ts";
 import { decodeTexts, hasLongText, UndecodedText, withEncodedTexts } from "./long-texts.ts";
 import { longRowsOf, type ProtocolConnection, Submittable, submit } from "./protocol-connection.ts";
@@ -142,12 +143,12 @@ class ExecuteQuery extends Submittable<boolean> {
 
 /**
  * Only inside a transaction: portals do not outlive it.
- * @param signal  ends the encoding and decoding of long texts.
+ * @param slices  for the encoding and decoding of long texts.
  */
-export async function runBounded(client: pg.ClientBase, query: BoundedQuery, signal?: AbortSignal): Promise<BoundedResult> {
+export async function runBounded(client: pg.ClientBase, query: BoundedQuery, slices?: SliceOptions): Promise<BoundedResult> {
   const run = <Result>(query: Submittable<Result>): Promise<Result> => submit(client, query);
   const values = query.values(await run(new DescribeQuery(query.text)));
-  const bound = hasLongText(values) ? await withEncodedTexts(values, signal) : values;
+  const bound = hasLongText(values) ? await withEncodedTexts(values, slices) : values;
   const rows = new BoundedRows(query);
   const longRows = longRowsOf(client);
   let hasMore = await run(new ExecuteQuery(bound, rows.wanted, rows));
@@ -155,7 +156,7 @@ export async function runBounded(client: pg.ClientBase, query: BoundedQuery, sig
   const isCut = rows.isCut || hasMore;
   if (hasMore && query.countsAll) await run(new ExecuteQuery(null, 0, rows));
   const { fields, kept, received, tag } = rows;
-  if (longRowsOf(client) > longRows) await decodeTexts(kept, signal);
+  if (longRowsOf(client) > longRows) await decodeTexts(kept, slices);
   // A fetch's command tag counts the rows of that fetch, or, when none are returned, the rows changed.
   const rowCount = hasMore && !query.countsAll ? null : received > 0 ? received : countOf(tag);
   return { fields, rows: kept as (string | null)[][], isCut, rowCount };

@@ -5,7 +5,7 @@
  */
 
 import { decodeUtf8, encodeUtf8 } from "../../text/utf8-in-slices.ts";
-import { SLICE_UNITS, Slices } from "../../threads/event-loop.ts";
+import { SLICE_UNITS, type SliceOptions, Slices } from "../../threads/event-loop.ts";
 import { escapedItem } from "../postgres-text.ts";
 
 /** In characters, or bytes. Shorter ones take a millisecond. */
@@ -41,8 +41,8 @@ export class UndecodedText {
     return new UndecodedText(this.#bytes, parse);
   }
 
-  async value(signal: AbortSignal | undefined): Promise<unknown> {
-    return this.#parse(await decodeUtf8(this.#bytes, signal));
+  async value(options: SliceOptions | undefined): Promise<unknown> {
+    return this.#parse(await decodeUtf8(this.#bytes, options));
   }
 }
 
@@ -50,11 +50,11 @@ export class UndecodedText {
  * The bound values of a statement, with EncodedText in place of long texts and of long arrays of texts.
  * @throws the signal's reason.
  */
-export async function withEncodedTexts(values: readonly unknown[], signal?: AbortSignal): Promise<readonly unknown[]> {
+export async function withEncodedTexts(values: readonly unknown[], options?: SliceOptions): Promise<readonly unknown[]> {
   const encoded: unknown[] = [];
   for (const value of values) {
-    if (isLongText(value)) encoded.push(new EncodedText(await encodeUtf8([value], signal)));
-    else if (isLongArray(value)) encoded.push(new EncodedText(await encodeUtf8(arrayLiteral(value), signal)));
+    if (isLongText(value)) encoded.push(new EncodedText(await encodeUtf8([value], options)));
+    else if (isLongArray(value)) encoded.push(new EncodedText(await encodeUtf8(arrayLiteral(value), options)));
     else encoded.push(value);
   }
   return encoded;
@@ -92,14 +92,14 @@ function* arrayLiteral(items: readonly (string | null)[]): Generator<string, voi
 }
 
 /** Decodes in place what is undecoded in the rows. @throws the signal's reason. */
-export async function decodeTexts(rows: readonly object[], signal?: AbortSignal): Promise<void> {
-  const slices = new Slices(SLICE_UNITS, "", signal);
+export async function decodeTexts(rows: readonly object[], options?: SliceOptions): Promise<void> {
+  const slices = new Slices(SLICE_UNITS, "", options);
   for (const row of rows as readonly Record<string, unknown>[]) {
     const keys = Object.keys(row);
     for (const key of keys) {
       const value = row[key];
       if (!(value instanceof UndecodedText)) continue;
-      row[key] = await value.value(signal);
+      row[key] = await value.value(options);
       if (slices.spend(value.byteLength)) await slices.rest();
     }
     if (slices.spend(keys.length)) await slices.rest();

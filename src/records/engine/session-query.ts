@@ -2,6 +2,7 @@
 
 import type { ClientBase, CustomTypesConfig, QueryConfig, QueryResult } from "pg";
 import pg from "pg";
+import type { SliceOptions } from "../../threads/event-loop.ts";
 import type { QueryOptions } from "./engine.ts";
 import { decodeTexts, hasLongText, UndecodedText, withEncodedTexts } from "./long-texts.ts";
 import { longRowsOf } from "./protocol-connection.ts";
@@ -11,8 +12,8 @@ import type { SessionReadings } from "./reading.ts";
 export interface SessionQueryOptions {
   /** Of the prepared statement that it is, or becomes. */
   readonly name?: string | undefined;
-  /** Ends the encoding and decoding of long texts; the statement itself is the engine's to end. */
-  readonly signal?: AbortSignal | undefined;
+  /** For the encoding and decoding of long texts. Their signal ends only that; the statement itself is the engine's to end. */
+  readonly slices?: SliceOptions | undefined;
 }
 
 /** Rejects with the driver's error, with the refusal to read any more of the result, or with the signal's reason. */
@@ -22,11 +23,11 @@ export async function querySession<Row extends object>(
   text: string,
   values: readonly unknown[] | undefined,
   options: QueryOptions,
-  { name, signal }: SessionQueryOptions = {},
+  { name, slices }: SessionQueryOptions = {},
 ): Promise<QueryResult<Row>> {
-  const bound = values !== undefined && hasLongText(values) ? await withEncodedTexts(values, signal) : values;
+  const bound = values !== undefined && hasLongText(values) ? await withEncodedTexts(values, slices) : values;
   const { result, isUndecoded } = await querySessionUndecoded<Row>(client, readings, text, bound, options, name);
-  if (isUndecoded) await decodeTexts(result.rows, signal);
+  if (isUndecoded) await decodeTexts(result.rows, slices);
   return result;
 }
 

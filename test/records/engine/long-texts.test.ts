@@ -107,7 +107,11 @@ describeOnBothEngines("Long texts", (fixture) => {
     for (const work of held) run(work);
     expect((await encoded).rows).toEqual([{ length: [...LONG].length }]);
     held = [];
-    isHolding = true;
+    const { value } = UndecodedText.prototype;
+    vi.spyOn(UndecodedText.prototype, "value").mockImplementation(function (this: UndecodedText, options) {
+      isHolding = true;
+      return value.call(this, options);
+    });
     const decoded = engine.query("SELECT repeat('z', 2000000) AS text");
     await next();
     isHolding = false;
@@ -125,7 +129,7 @@ describeOnBothEngines("Long texts", (fixture) => {
 
 test("who is interrupted encodes and decodes no further", async () => {
   const reason = new Error("others wait");
-  const [interrupted, quiet] = [AbortSignal.abort(reason), new AbortController().signal];
+  const [interrupted, quiet] = [{ signal: AbortSignal.abort(reason) }, { signal: new AbortController().signal }];
   const bytes = Buffer.from(LONG);
   const rows = () => [{ text: new UndecodedText(bytes) }];
   await expect(withEncodedTexts([LONG], interrupted)).rejects.toBe(reason);

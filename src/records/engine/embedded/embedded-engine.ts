@@ -121,14 +121,14 @@ export class EmbeddedEngine implements Engine {
     const abandoned = isAbandonable ? signal : undefined;
     const isShort = options?.isRepeated === true && areShort(values ?? []);
     // Long texts are encoded and decoded in slices, beside everybody's: nobody waits for the session meanwhile.
-    const bound = values !== undefined && hasLongText(values) ? await withEncodedTexts(values, signal) : values;
+    const bound = values !== undefined && hasLongText(values) ? await withEncodedTexts(values, { signal }) : values;
     const unit = (session: EmbeddedSession, turn: Turn) =>
       withTimeLimit(session, { limitMs: this.#statementTimeoutMs, abandoned, turn }, () =>
         session.queryUndecoded<Row>(text, bound, { ...options, isCommitted: !isAbandonable }),
       );
     const unitOptions = { signal, budget: options?.budget, writes: !isAbandonable && options?.isUpkeep !== true, isShort };
     const { result, isUndecoded } = await this.#enqueue(unit, unitOptions);
-    if (isUndecoded) await decodeTexts(result.rows, abandoned);
+    if (isUndecoded) await decodeTexts(result.rows, { signal: abandoned });
     return result;
   }
 

@@ -10,6 +10,7 @@ import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import pg, { type QueryResult } from "pg";
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { TEST_ENVIRONMENT } from "../../../files/fault-points.ts";
+import type { SliceOptions } from "../../../threads/event-loop.ts";
 import { VECTORS_IN_MEMORY } from "../../binary-arrays.ts";
 import { runBounded } from "../bounded-query.ts";
 import { asServiceError } from "../database-errors.ts";
@@ -146,9 +147,9 @@ export class EmbeddedSession implements TransactionConnection {
   }
 
   query<Row extends object>(text: string, values?: readonly unknown[], options: QueryOptions = {}): Promise<QueryResult<Row>> {
-    const { signal } = this.#interrupted;
+    const slices = this.#slices;
     return this.#run(() =>
-      querySession(this.#client, this.#readings, text, values, options, { name: this.#nameOf(text, options), signal }),
+      querySession(this.#client, this.#readings, text, values, options, { name: this.#nameOf(text, options), slices }),
     );
   }
 
@@ -188,7 +189,7 @@ export class EmbeddedSession implements TransactionConnection {
   }
 
   queryBounded(query: BoundedQuery): Promise<BoundedResult> {
-    return this.#run(() => this.#readings.run(query.budget, false, () => runBounded(this.#client, query, this.#interrupted.signal)));
+    return this.#run(() => this.#readings.run(query.budget, false, () => runBounded(this.#client, query, this.#slices)));
   }
 
   /**
@@ -257,6 +258,11 @@ export class EmbeddedSession implements TransactionConnection {
     await Promise.race([closed, this.#exited]);
     await this.#endThreads();
     this.#client.connection.stream.destroy();
+  }
+
+  /** Nobody else has the session meanwhile. */
+  get #slices(): SliceOptions {
+    return { signal: this.#interrupted.signal, isHolding: true };
   }
 
   #nameOf(text: string, { isRepeated }: QueryOptions): string | undefined {

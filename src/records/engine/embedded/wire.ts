@@ -1,6 +1,7 @@
 /** The stream that the `pg` client takes for a socket: a Duplex over the worker's message port. */
 import { Duplex } from "node:stream";
 import type { Worker } from "node:worker_threads";
+import { yieldWhileHolding } from "../../../threads/event-loop.ts";
 import { joinedBytes } from "./worker-messages.ts";
 
 /**
@@ -15,7 +16,7 @@ const TURN_BYTES = 512 * 1024;
  * `unread` counts what the worker has sent and the client has not taken yet; the worker waits while it is too
  * much (worker-messages.ts). The client reads in flowing mode, so the count falls as messages are passed on,
  * and stays while the client pauses the stream. A large batch is passed on over several turns of the event
- * loop, so that others are served in between.
+ * loop, so that others are served in between. Long work of others waits meanwhile: nobody else has the session.
  */
 export function wireTo(worker: Worker, unread: Int32Array, onWrite: (bytes: number) => void, onRead: (bytes: Uint8Array) => void): Duplex {
   let owed = 0;
@@ -55,7 +56,7 @@ export function wireTo(worker: Worker, unread: Int32Array, onWrite: (bytes: numb
       if (left > 0) continue;
       left = TURN_BYTES;
       isWaiting = true;
-      setImmediate(passOn);
+      void yieldWhileHolding().then(passOn);
       return;
     }
   };
