@@ -4,9 +4,11 @@
  * The embedded database has one session. A caller who writes one long statement after another gets it back as soon
  * as a read of the feed has ended. A read of fixed size may return less than each statement writes, and the feed
  * would never catch up. So a read may last three times as long as it had to wait: reading what was written takes
- * less time than writing it, but not always much less. When several callers are there, who writes for long rests for as long
- * (unit-queue.ts), and the feed reads on meanwhile: then its turns are short, so that nobody waits long for one. Its longest time is one of computing: on a machine that is ten
+ * less time than writing it, but not always much less. Its longest time is one of computing: on a machine that is ten
  * times slower a statement takes ten times as long, too, and reading what it wrote.
+ *
+ * When several callers are there, who writes for long rests for as long (unit-queue.ts), and the feed reads on
+ * meanwhile. Then its turns are short, so that nobody waits long for one.
  */
 
 const TURN_FACTOR = 3;

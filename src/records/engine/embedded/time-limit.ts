@@ -14,7 +14,10 @@ import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { timedOut } from "../database-errors.ts";
 import type { EmbeddedSession } from "./embedded-session.ts";
 
-/** Wait this long before ending the thread, since then everybody waits for a new session: longer than it takes to store the longest value. */
+/**
+ * Wait this long before ending the thread, since then everybody waits for a new session: longer than it takes to store the
+ * longest value.
+ */
 const DEAF_LIMIT_MS = 750;
 /** The same for a turn that others have waited for longest. */
 const LATE_DEAF_LIMIT_MS = 300;
@@ -131,6 +134,6 @@ const tooLongForOthers = (): LodestoneError =>
 const uninterruptible = (): LodestoneError =>
   new LodestoneError(
     "TIMEOUT",
-    "The statement computed for three quarters of a second without a moment at which it could be interrupted, while others waited for the database; it was " +
-      "ended and rolled back. Compute with shorter values, or with fewer at once.",
+    "The statement computed for three quarters of a second without a moment at which it could be interrupted, while others waited " +
+      "for the database; it was ended and rolled back. Compute with shorter values, or with fewer at once.",
   );

@@ -1,7 +1,8 @@
 /**
  * Units of work that wait for the embedded session. Reads that others wait for (the change feed's) go first; after one
- * that took a while, those who wait go first for as long as it took. The rest is scheduled by start-time fair queueing between callers, charged with the time that each
- * unit had the session. So a caller with a thousand units does not delay the next unit of others.
+ * that took a while, those who wait go first for as long as it took. The rest is scheduled by start-time fair queueing
+ * between callers, charged with the time that each unit had the session. So a caller with a thousand units does not delay
+ * the next unit of others.
  *
  * Long units. A running unit cannot be suspended, only rolled back and run again. A unit that has had the
  * session for TURN_MS makes way for the first other caller who comes (`mustBePreempted`) and is put back
