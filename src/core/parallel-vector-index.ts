@@ -6,7 +6,6 @@
  *
  * Invariant: operations take effect in call order, whether or not their promises are awaited.
  */
-import { compareText } from "../text/code-point-order.ts";
 import type { AbortSignalLike } from "./abort-signal.ts";
 import { checkBytes, checkIds, checkMany } from "./batch-input.ts";
 import type { ByteSource, ByteStream } from "./byte-stream.ts";
@@ -14,24 +13,14 @@ import { nodeModule } from "./node-modules.ts";
 import { checkIndexOptions, checkInteger, checkType } from "./options.ts";
 import type { CheckedValues, ColumnName, RowColumns, RowOf, ValuesOf } from "./row-columns.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
-import { maskOfShard, RowWrites, rowInShard, rowOfShard, shardOfRow, VectorStaging } from "./row-writes.ts";
-import {
-  type SearchHit,
-  type SearchOptions,
-  type SearchResult,
-  toQueryMatrix,
-  toSearchPlan,
-  toSearchResult,
-  withColumns,
-} from "./search-input.ts";
-import { type Asked, ShardClient } from "./shard-client.ts";
-import type { ShardAnswer } from "./shard-messages.ts";
+import { RowWrites, rowInShard, shardOfRow, VectorStaging } from "./row-writes.ts";
+import { readFromShards, scoreInShards, searchShards, startShards } from "./scatter-gather.ts";
+import { type SearchOptions, type SearchResult, toQueryMatrix, toSearchPlan, toSearchResult, withColumns } from "./search-input.ts";
+import type { ShardClient } from "./shard-client.ts";
 import type { Similarity } from "./similarity.ts";
 import { isTextSearch, type TextSearch, type TextSearchResult } from "./text-search.ts";
-import { createExchange } from "./threshold-exchange.ts";
 import { gatherRows, joined, loadSnapshot, snapshotPieces, snapshotStream, type TransferOptions, type TransferSource } from "./transfer.ts";
 import { checkDimension, toFloat32 } from "./vector-input.ts";
-import type { ShardSearch } from "./vector-shard.ts";
 import { type Build, coreModule } from "./wasm-module.ts";
 
 export interface ParallelVectorIndexOptions<Columns extends RowColumns = RowColumns> {
@@ -105,7 +94,7 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     checkDimension(dimension);
     checkInteger("shards", count, 1, 1024);
     const module = await coreModule();
-    const shards = await startAll(count);
+    const shards = await startShards(count);
     try {
       const builds = await Promise.all(shards.map((shard) => shard.call<"open">({ type: "open", dimension, module, maximumMemoryBytes })));
       return new ParallelVectorIndex(options, shards, builds[0]!);
@@ -147,7 +136,7 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     this.#checkUsable();
     const row = this.rows.rowOf(id);
     if (row === undefined || !this.#rowWrites.has(row)) return undefined;
-    return this.#read([row]);
+    return readFromShards(this.#shards, this.dimension, [row]);
   }
 
   /**
@@ -158,7 +147,7 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     checkIds(ids);
     const rows = ids.map((id) => this.rows.rowOf(id));
     const present = rows.filter((row): row is number => row !== undefined && this.#rowWrites.has(row));
-    const matrix = await this.#read(present);
+    const matrix = await readFromShards(this.#shards, this.dimension, present);
     let next = 0;
     return rows.map((row) => {
       if (row !== present[next] || row === undefined) return undefined;
@@ -285,26 +274,7 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
 
   /** Like VectorIndex.scoreRows. @internal */
   scoreRows(query: Float32Array, rows: Uint32Array, similarity: Similarity): Promise<Float64Array> {
-    return this.#scoreRows(query, rows, similarity, {});
-  }
-
-  async #scoreRows(query: Float32Array, rows: Uint32Array, similarity: Similarity, asked: Asked): Promise<Float64Array> {
-    const count = this.#shards.length;
-    const parts: number[][] = this.#shards.map(() => []);
-    for (let i = 0; i < rows.length; i++) parts[shardOfRow(rows[i]!, count)]!.push(rowInShard(rows[i]!, count));
-    const answers = await Promise.all(
-      parts.map((own, i) => {
-        const request = { type: "score", query, rows: Uint32Array.from(own), similarity } as const;
-        return own.length === 0 ? new Float64Array(0) : this.#shards[i]!.call<"score">(request, [], asked);
-      }),
-    );
-    const next = answers.map(() => 0);
-    const scores = new Float64Array(rows.length);
-    for (let i = 0; i < rows.length; i++) {
-      const shard = shardOfRow(rows[i]!, count);
-      scores[i] = answers[shard]![next[shard]!++]!;
-    }
-    return scores;
+    return scoreInShards(this.#shards, query, rows, similarity, {});
   }
 
   /**
@@ -357,29 +327,6 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     if (this.#isFreed) throw new TypeError("The index was freed; create another one.");
   }
 
-  /** Vectors of live rows, f32[rows.length × dimension]. */
-  async #read(rows: readonly number[]): Promise<Float32Array> {
-    const d = this.dimension;
-    const count = this.#shards.length;
-    const matrix = new Float32Array(rows.length * d);
-    const parts = this.#shards.map(() => ({ to: [] as number[], rows: [] as number[] }));
-    rows.forEach((row, i) => {
-      const part = parts[shardOfRow(row, count)]!;
-      part.to.push(i);
-      part.rows.push(rowInShard(row, count));
-    });
-    await Promise.all(
-      parts.map(async (part, shard) => {
-        if (part.rows.length === 0) return;
-        const own = await this.#shards[shard]!.call<"read">({ type: "read", rows: Uint32Array.from(part.rows) });
-        part.to.forEach((to, i) => {
-          matrix.set(own.subarray(i * d, (i + 1) * d), to * d);
-        });
-      }),
-    );
-    return matrix;
-  }
-
   #contents(): TransferSource {
     const { rows, gatherIds } = gatherRows(this.rows, (row) => this.#rowWrites.has(row));
     return {
@@ -387,7 +334,10 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
       gatherIds,
       schema: this.#columns?.schema,
       changes: () => this.#write,
-      give: (want) => ("values" in want ? this.#columns!.encode(rows.slice(...want.values)) : this.#read(rows.slice(...want.vectors))),
+      give: (want) =>
+        "values" in want
+          ? this.#columns!.encode(rows.slice(...want.values))
+          : readFromShards(this.#shards, this.dimension, rows.slice(...want.vectors)),
     };
   }
 
@@ -474,25 +424,11 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     const plan = toSearchPlan(options, this.rows, this.#columns);
     const search = plan.shardSearch;
     const matrix = toQueryMatrix(queries, this.dimension, search.similarity, nameAt);
-    const answers = await this.#askShards(matrix, search, { signal: options.signal });
-    return queries.map((_, i) => {
-      const own = answers.map((answer) => answer[i]!);
-      const best = this.#merge(own, search.k).map(({ id, score }) => ({ id, score }));
-      return toSearchResult(totalOf(own), best, plan, this.rows, this.#columns);
+    const answers = await searchShards(this.#shards, this.dimension, matrix, search, { signal: options.signal });
+    return answers.map(({ totalCount, best }) => {
+      const hits = best.map(({ id, score }) => ({ id, score }));
+      return toSearchResult(totalCount, hits, plan, this.rows, this.#columns);
     });
-  }
-
-  /** @param queries  one or more, n × dimension. @returns the answers of each shard. */
-  #askShards(queries: Float32Array, search: ShardSearch, asked: Asked): Promise<ShardAnswer[][]> {
-    const count = this.#shards.length;
-    const exchange = queries.length === this.dimension ? createExchange(count, search.k) : undefined;
-    return Promise.all(
-      this.#shards.map((shard, i) => {
-        const mask = search.mask && maskOfShard(search.mask, i, count);
-        const request = { type: "search", queries, search: { ...search, mask }, shard: i, exchange } as const;
-        return shard.call<"search">(request, mask ? [mask.buffer] : [], asked);
-      }),
-    );
   }
 
   async #searchText(request: TextSearch, signal: AbortSignalLike | undefined): Promise<TextSearchResult> {
@@ -506,30 +442,18 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
         size: this.size,
         has: (row) => this.#rowWrites.has(row),
         search: async (query, search) => {
-          const answers = (await this.#askShards(query, search, asked)).map((own) => own[0]!);
-          const best = this.#merge(answers, search.k);
+          const [answer] = await searchShards(this.#shards, this.dimension, query, search, asked);
+          const { totalCount, best } = answer!;
           const scores = Float64Array.from(best, ({ score }) => score);
-          return { totalCount: totalOf(answers), rows: Uint32Array.from(best, ({ row }) => row), scores };
+          return { totalCount, rows: Uint32Array.from(best, ({ row }) => row), scores };
         },
-        scoreRows: (query, rows, similarity) => this.#scoreRows(query, rows, similarity, asked),
+        scoreRows: (query, rows, similarity) => scoreInShards(this.#shards, query, rows, similarity, asked),
       });
     } finally {
       for (const shard of this.#shards) shard.release(asked.turn);
     }
   }
-
-  /** Merges the k best of each shard into the k best of all. */
-  #merge(answers: readonly ShardAnswer[], k: number): (SearchHit & { row: number })[] {
-    const best = answers.flatMap(({ ids, rows, scores }, shard) =>
-      ids.map((id, i) => ({ id, row: rowOfShard(rows[i]!, shard, answers.length), score: scores[i]! })),
-    );
-    best.sort((a, b) => b.score - a.score || compareText(a.id, b.id));
-    best.length = Math.min(best.length, k);
-    return best;
-  }
 }
-
-const totalOf = (answers: readonly ShardAnswer[]): number => answers.reduce((sum, answer) => sum + answer.totalCount, 0);
 
 /** Copies the vectors at `places` of the matrix, neighbours together. */
 function gather(vectors: Float32Array, matrix: Float32Array, places: readonly number[], dimension: number): void {
@@ -537,16 +461,6 @@ function gather(vectors: Float32Array, matrix: Float32Array, places: readonly nu
     while (end < places.length && places[end] === places[end - 1]! + 1) end++;
     vectors.set(matrix.subarray(places[start]! * dimension, (places[end - 1]! + 1) * dimension), start * dimension);
   }
-}
-
-/** Starts all or none: if one fails, the others are ended. */
-async function startAll(count: number): Promise<ShardClient[]> {
-  const started = await Promise.allSettled(Array.from({ length: count }, () => ShardClient.start()));
-  const failed = started.find((result) => result.status === "rejected");
-  const shards = started.filter((result) => result.status === "fulfilled").map(({ value }) => value);
-  if (failed === undefined) return shards;
-  await Promise.all(shards.map((shard) => shard.stop()));
-  throw failed.reason;
 }
 
 /**

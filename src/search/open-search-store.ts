@@ -5,7 +5,7 @@ import type { Worker } from "node:worker_threads";
 import { LodestoneError } from "../errors/lodestone-error.ts";
 import type { SharedSnapshot } from "../records/feed/feed-types.ts";
 import type { BranchInfo, BranchRef } from "../records/schema.ts";
-import { checkedNow, isSame } from "./checked-now.ts";
+import { checkWithCurrentSchema, isSame } from "./current-schema.ts";
 import { FollowedBranches, type FollowOptions } from "./followed-branches.ts";
 import type { FollowedRecords } from "./followed-schema.ts";
 import type { OwnAnswers, OwnCallOptions, OwnRecords, OwnSearch } from "./parts/local-part.ts";
@@ -233,7 +233,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
   }
 
   async #check({ ref, table, request, queries, maxBytes }: OwnSearch): Promise<{ info: BranchInfo; job: SearchJob }> {
-    const { info, checked } = await checkedNow(this.#records, ref, (found) => checkSearch(found, table, request, queries));
+    const { info, checked } = await checkWithCurrentSchema(this.#records, ref, (found) => checkSearch(found, table, request, queries));
     return { info, job: { key: branchKey(ref), ...checked, maxBytes } };
   }
 

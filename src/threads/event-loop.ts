@@ -23,7 +23,10 @@ export function yieldToEventLoop(caller = ""): Promise<void> {
   return turnOf((resume) => waiting.push(caller, { resume }));
 }
 
-/** The same for who holds what everybody needs: it goes before all others, whose slices wait for as long as there is one. */
+/**
+ * The same for who holds what everybody needs, against priority inversion: it goes before all others, whose slices wait for
+ * as long as there is one.
+ */
 export function yieldWhileHolding(): Promise<void> {
   return turnOf((resume) => void holding.push({ resume }));
 }

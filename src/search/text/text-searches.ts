@@ -1,7 +1,7 @@
 /** Searches for words: waits until a store holds them, and asks its engine. */
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { BranchRef } from "../../records/schema.ts";
-import { checkedNow, isSame } from "../checked-now.ts";
+import { checkWithCurrentSchema, isSame } from "../current-schema.ts";
 import type { FollowedBranches } from "../followed-branches.ts";
 import type { FollowedRecords } from "../followed-schema.ts";
 import type { SearchEngine } from "../search-engine.ts";
@@ -51,7 +51,7 @@ export class TextSearches {
     for (let attempt = 0; ; attempt++) {
       signal?.throwIfAborted();
       branches.requireOpen();
-      const { info, checked: tables } = await checkedNow(records, ref, readTables);
+      const { info, checked: tables } = await checkWithCurrentSchema(records, ref, readTables);
       const ids = tables.map(({ table }) => table.id);
       const followed = branches.follow(ref);
       let isHeld = followed.follower.holdsTexts(ids);

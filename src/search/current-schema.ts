@@ -3,7 +3,7 @@ import type { BranchInfo, BranchRef } from "../records/schema.ts";
 import type { FollowedRecords } from "./followed-schema.ts";
 
 /** The catalog may not know yet what another server has just changed, so the database confirms each refusal. */
-export async function checkedNow<Checked>(
+export async function checkWithCurrentSchema<Checked>(
   records: FollowedRecords,
   ref: BranchRef,
   check: (info: BranchInfo) => Checked,
