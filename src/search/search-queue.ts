@@ -13,9 +13,15 @@ const MIB = 2 ** 20;
  * when it has finished, or several small ones. Those are answered together, which wakes each thread once.
  */
 const AHEAD_MIB = 256;
+/**
+ * Searches for words at a time. One with a thousand misspelt words takes seconds, in slices. So they have places of their own, of
+ * which one caller gets three: with those of vectors, two of them kept everybody else's searches waiting.
+ */
+const WORDS_AT_ONCE = 4;
 
 export class SearchQueue {
   readonly #turns: FairTurns;
+  readonly #words: FairTurns;
   readonly #most: number;
 
   /** @param atOnce  how many searches the engine handles at once; default: one, whatever it is given. */
@@ -25,12 +31,13 @@ export class SearchQueue {
       places: atOnce ?? AHEAD_MIB,
       allToOne: true,
       mostWaiting: maxWaiting,
-      busy: (waiting, seconds) => `${waiting} searches are waiting already; try again in ${seconds} s.`,
+      busy,
     });
+    this.#words = new FairTurns({ places: WORDS_AT_ONCE, mostWaiting: maxWaiting, busy });
   }
 
   get waiting(): number {
-    return this.#turns.waiting;
+    return this.#turns.waiting + this.#words.waiting;
   }
 
   /**
@@ -46,8 +53,16 @@ export class SearchQueue {
     return this.#turns.run(caller, signal, work, { places: Math.min(this.#most, Math.ceil(bytes / MIB) + 1) });
   }
 
+  /** A search for words, with or without a vector. @throws as run. */
+  runWords<Result>(caller: string, signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
+    return this.#words.run(caller, signal, work);
+  }
+
   /** Rejects all searches that wait. */
   close(reason: Error): void {
     this.#turns.close(reason);
+    this.#words.close(reason);
   }
 }
+
+const busy = (waiting: number, seconds: number): string => `${waiting} searches are waiting already; try again in ${seconds} s.`;

@@ -117,6 +117,22 @@ describe("the queue of searches", () => {
     await Promise.all([...greedy, ...modest]);
   });
 
+  test("searches for words, which may take seconds, have places of their own, and leave one to other callers", async () => {
+    const queue = new SearchQueue();
+    const { started, work, end } = controlled();
+    const words = ["w0", "w1", "w2", "w3"].map((name) => queue.runWords("heavy", undefined, work(name)));
+    const vectors = queue.run("other", undefined, work("v"));
+    const short = queue.runWords("other", undefined, work("w"));
+    await settled();
+    expect(started).toEqual(["w0", "w1", "w2", "v", "w"]);
+    expect(queue.waiting).toBe(1);
+    for (const name of ["w0", "w1", "w2", "v", "w", "w3"]) {
+      end(name);
+      await settled();
+    }
+    await Promise.all([...words, vectors, short]);
+  });
+
   test("continues after work that fails", async () => {
     const queue = new SearchQueue();
     const failures = Array.from({ length: 5 }, () => queue.run("", undefined, () => Promise.reject(new Error("no"))));

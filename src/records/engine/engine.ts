@@ -5,6 +5,7 @@
  */
 import type { QueryResult } from "pg";
 import type { AnswerBudget } from "../../budget/memory-budget.ts";
+import { SLICE_UNITS, type SliceOptions, Slices } from "../../threads/event-loop.ts";
 import type { VectorForm } from "../binary-arrays.ts";
 
 export interface QueryOptions {
@@ -53,7 +54,13 @@ export interface Connection {
   ): Promise<QueryResult<Row>>;
   /** The budget of the request that this work belongs to, for what its response takes beyond what is read. */
   readonly budget?: AnswerBudget | undefined;
+  /** How its callers do long work in slices while they have it: `slicesOf`. Default: as everybody does. */
+  readonly slices?: SliceOptions | undefined;
 }
+
+/** For work that belongs to a request, while it has the connection: of a transaction that everybody waits for, it goes first. */
+export const slicesOf = ({ budget, slices }: Pick<Connection, "budget" | "slices">): Slices =>
+  new Slices(SLICE_UNITS, budget?.caller, slices);
 
 /** A user's SQL statement, whose result must not fill memory. */
 export interface BoundedQuery {

@@ -33,6 +33,7 @@ export async function runTransaction<Result>(
     queryBounded: (query: BoundedQuery) => whileOpen(() => session.queryBounded({ ...query, budget })),
     ...(session.copyOut && { copyOut: (select: string) => whileOpen(() => session.copyOut!(select)) }),
     budget,
+    slices: session.slices,
   };
   let result: Result;
   try {

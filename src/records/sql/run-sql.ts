@@ -6,9 +6,8 @@
 import { DatabaseError } from "pg";
 import type { FaultListeners } from "../../errors/fault-state.ts";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
-import { SLICE_UNITS, Slices } from "../../threads/event-loop.ts";
 import { MAX_JSON_DEPTH } from "../catalog/json-limits.ts";
-import type { BoundedResult, Connection, Engine, TransactionConnection } from "../engine/engine.ts";
+import { type BoundedResult, type Connection, type Engine, slicesOf, type TransactionConnection } from "../engine/engine.ts";
 import { escapedItem } from "../postgres-text.ts";
 import { checkReadOnly } from "../read-only.ts";
 import type { JsonValue, SqlBatchRequest, SqlRequest, SqlResponse, SqlStatement } from "../requests.ts";
@@ -125,7 +124,7 @@ export async function toResponses(
   responseType: SqlRequest["responseType"],
 ): Promise<SqlResponse[]> {
   // The same for all: a thousand short answers are as much work as a long one.
-  const slices = new Slices(SLICE_UNITS, connection.budget?.caller);
+  const slices = slicesOf(connection);
   const responses: SqlResponse[] = [];
   for (const result of results) {
     const types = await typeNames(

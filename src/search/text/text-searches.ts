@@ -74,7 +74,7 @@ export class TextSearches {
           mayWait,
         };
         const outcome = await queue
-          .run(budget?.caller ?? "", signal, () => engine.call("searchTexts", job, remote ? [remote.half.port] : []))
+          .runWords(budget?.caller ?? "", signal, () => engine.call("searchTexts", job, remote ? [remote.half.port] : []))
           .catch((error: unknown) => {
             const isFull = error instanceof LodestoneError && error.code === "OUT_OF_MEMORY";
             throw isFull ? followed.follower.refuseTexts(error) : error;

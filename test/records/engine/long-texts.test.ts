@@ -1,7 +1,10 @@
 /** Long texts are encoded and decoded in slices, on both engines, and arrive as they were sent. */
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { decodeRecords } from "../../../src/records/data/sql-parts/projection.ts";
 import { decodeTexts, LONG_TEXT, UndecodedText, withEncodedTexts } from "../../../src/records/engine/long-texts.ts";
 import { LongRowSplit } from "../../../src/records/engine/protocol-connection.ts";
+import type { JsonObject } from "../../../src/records/requests.ts";
+import { SLICE_UNITS, yieldToEventLoop } from "../../../src/threads/event-loop.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
 
 /** One, two, three and four bytes in UTF-8, what array literals escape, and a prime length, so that cuts fall everywhere. */
@@ -117,6 +120,22 @@ describeOnBothEngines("Long texts", (fixture) => {
     isHolding = false;
     for (const work of held) run(work);
     expect((await decoded).rows).toEqual([{ text: "z".repeat(2_000_000) }]);
+  });
+
+  test("what a transaction makes of its rows goes before everybody's slices, if everybody waits for it", async () => {
+    const { engine } = fixture;
+    const order: string[] = [];
+    const texts = Array.from({ length: 4 }, () => JSON.stringify({ text: "x".repeat(SLICE_UNITS) }));
+    await engine.transaction(async (connection) => {
+      const others = ["a", "b", "c"].map(async (caller) => {
+        await yieldToEventLoop(caller);
+        order.push("other");
+      });
+      const projection = { sql: "", decode: (text: string) => JSON.parse(text) as JsonObject };
+      await decodeRecords(connection, projection, texts).then(() => order.push("read"));
+      await Promise.all(others);
+    });
+    expect(order).toEqual(engine.kind === "embedded" ? ["read", "other", "other", "other"] : ["other", "other", "other", "read"]);
   });
 
   test("a statement that fails leaves the session usable", async () => {

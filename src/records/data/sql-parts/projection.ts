@@ -9,8 +9,7 @@
  * the binary form and finding the shortest decimal in JavaScript takes.
  */
 import { systemColumnName } from "../../../filter/system-columns.ts";
-import { SLICE_UNITS, Slices } from "../../../threads/event-loop.ts";
-import type { Connection } from "../../engine/engine.ts";
+import { type Connection, slicesOf } from "../../engine/engine.ts";
 import { quoteLiteral } from "../../identifiers.ts";
 import type { AnswerOptions, JsonObject } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo } from "../../schema.ts";
@@ -40,7 +39,7 @@ export function compileProjection(branch: BranchInfo, selection: RecordSelection
 
 /** The records of what `projection.sql` gave, in slices: other callers are served between them. */
 export async function decodeRecords(connection: Connection, projection: Projection, texts: readonly string[]): Promise<JsonObject[]> {
-  const slices = new Slices(SLICE_UNITS, connection.budget?.caller);
+  const slices = slicesOf(connection);
   const records: JsonObject[] = [];
   for (const text of texts) {
     records.push(projection.decode(text));

@@ -1,9 +1,8 @@
 /** POST …/transaction: operations in order, as one unit. Later ones see what earlier ones did; all or nothing. */
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { type SystemColumn, type SystemNaming, systemColumnNamed, VERSION_COLUMNS } from "../../../filter/system-columns.ts";
-import { SLICE_UNITS, Slices } from "../../../threads/event-loop.ts";
 import { isContention } from "../../engine/database-errors.ts";
-import type { Connection, Engine } from "../../engine/engine.ts";
+import { type Connection, type Engine, slicesOf } from "../../engine/engine.ts";
 import { checkReadOnly, type ReadOnlyOption } from "../../read-only.ts";
 import type {
   AnswerOptions,
@@ -139,7 +138,7 @@ class TransactionRunner {
       throw atOperation(operations, explainBulk(table, records, error));
     }
     const written = new Map(rows.map((row) => [row.id, row.record]));
-    const slices = new Slices(SLICE_UNITS, this.#connection.budget?.caller);
+    const slices = slicesOf(this.#connection);
     for (const { id } of records) {
       const text = written.get(id)!;
       this.results.push({ operation: "insert", id, rows: 1, ...this.#writtenColumns(first, () => projection.decode(text)) });

@@ -147,7 +147,7 @@ export class EmbeddedSession implements TransactionConnection {
   }
 
   query<Row extends object>(text: string, values?: readonly unknown[], options: QueryOptions = {}): Promise<QueryResult<Row>> {
-    const slices = this.#slices;
+    const slices = this.slices;
     return this.#run(() =>
       querySession(this.#client, this.#readings, text, values, options, { name: this.#nameOf(text, options), slices }),
     );
@@ -189,7 +189,7 @@ export class EmbeddedSession implements TransactionConnection {
   }
 
   queryBounded(query: BoundedQuery): Promise<BoundedResult> {
-    return this.#run(() => this.#readings.run(query.budget, false, () => runBounded(this.#client, query, this.#slices)));
+    return this.#run(() => this.#readings.run(query.budget, false, () => runBounded(this.#client, query, this.slices)));
   }
 
   /**
@@ -261,7 +261,7 @@ export class EmbeddedSession implements TransactionConnection {
   }
 
   /** Nobody else has the session meanwhile. */
-  get #slices(): SliceOptions {
+  get slices(): SliceOptions {
     return { signal: this.#interrupted.signal, isHolding: true };
   }
 
