@@ -5,16 +5,19 @@
  *   --only TEXT     only data sets whose name contains it
  *   --quick         fewer turns
  *   --against DIR   also the library of another built checkout, in turns with this one
+ *   --in-file       also an index whose vectors are in a file, and its times ÷ those in memory; with the page cache
+ *                   dropped, too, where this process may (root)
  *   --lsa FOLDER    also files of real text there (lsa-files.mjs); or LODESTONE_LSA
  * Prints a table and, after every data set, writes bench/results/core.json, from which `npm run bench:report`
  * makes the documents.
  */
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { enableRelaxedSimd } from "../dist/cli/relaxed-simd.js";
-import { init, isRelaxedAvailable, ParallelVectorIndex, VectorIndex } from "../dist/index.js";
+import { init, isRelaxedAvailable, openVectorFile, ParallelVectorIndex, VectorIndex } from "../dist/index.js";
 import { makeData, seededRandom } from "./data.mjs";
 import { lsaSet, SETS } from "./data-sets.mjs";
 import { describeData } from "./describe-data.mjs";
@@ -24,13 +27,16 @@ import { fill, HEADING, lineOf, SetBench } from "./measure.mjs";
 import { compileNativeScan, startNativeScan } from "./native-scan.mjs";
 import { idOf } from "./oracle.mjs";
 import { readOptions } from "./read-options.mjs";
+import { summarize } from "./statistics.mjs";
 
 const K = 10;
+const IN_FILE = "in a file";
 const QUERIES = 100;
 const options = readOptions(import.meta.url, {
   only: { type: "string" },
   quick: { type: "boolean" },
   against: { type: "string" },
+  "in-file": { type: "boolean" },
   lsa: { type: "string", default: process.env.LODESTONE_LSA },
 });
 const SINGLE = options.quick ? 5 : 15;
@@ -53,6 +59,34 @@ const loads = [];
 function record(entry) {
   measured.push(entry);
   console.log(lineOf(entry));
+  if (entry.plan !== IN_FILE) return;
+  const inMemory = measured.findLast(({ set, what, plan }) => set === entry.set && what === entry.what && plan === "relaxed");
+  const ratio = entry.milliseconds.median / inMemory.milliseconds.median;
+  console.log(`${entry.set.padEnd(32)} ${entry.what}: in a file ÷ in memory ${ratio.toFixed(2)}`);
+}
+
+/** Each query once, of a file that is not in memory at all. */
+function measureCold(set, bench, index, similarity) {
+  const times = [];
+  let rows = 0;
+  for (let i = 0; i < bench.single; i++) {
+    try {
+      execFileSync("sync");
+      writeFileSync("/proc/sys/vm/drop_caches", "3");
+    } catch (error) {
+      return console.log(`${set.name.padEnd(32)} ${similarity}: the page cache cannot be dropped here (${error.code ?? error.message})`);
+    }
+    const start = performance.now();
+    index.search(bench.query(i), { k: K, similarity });
+    times.push(performance.now() - start);
+    rows += index.lastScan.fetchedRows;
+  }
+  const { median, high } = summarize(times);
+  const fetched = Math.round(rows / bench.single);
+  measured.push({ set: set.name, what: similarity, plan: "in a file, not cached", milliseconds: summarize(times), fetched });
+  console.log(
+    `${set.name.padEnd(32)} ${similarity}: page cache dropped: median ${median.toFixed(2)} ms, p90 ${high.toFixed(2)} ms; ${fetched} rows read`,
+  );
 }
 
 function maskOf(index, rows, share) {
@@ -73,12 +107,14 @@ async function buildAll(set, data) {
   const makers = [
     ["relaxed", { init, VectorIndex }, "relaxed"],
     ["simd", { init, VectorIndex }, "simd"],
+    ...(options["in-file"] ? [[IN_FILE, { init, VectorIndex }, "relaxed"]] : []),
     ...(other ? [["other", other, "relaxed"]] : []),
   ];
   const contenders = [];
   for (const [plan, library, build] of makers) {
     library.init({ build });
-    const index = await library.VectorIndex.create({ dimension: set.dimension });
+    const vectors = plan === IN_FILE ? openVectorFile(join(directory, "bench.vectors")) : undefined;
+    const index = await library.VectorIndex.create({ dimension: set.dimension, ...(vectors && { vectors }) });
     const figures = fill(index, set, data);
     measured.push({ set: set.name, what: "build", plan, ...figures });
     const [stored, searchable] = [figures.rowsPerSecond, figures.rowsPerSecondToFirstAnswer].map((rows) => rows.toFixed(0));
@@ -132,6 +168,8 @@ async function measureSet(set) {
     });
   }
   if (set.many) bench.measureMany("cosineSimilarity", built, yardsticks.get("cosineSimilarity"));
+  const inFile = built.find(({ plan }) => plan === IN_FILE)?.index;
+  if (inFile) for (const similarity of set.similarities) measureCold(set, bench, inFile, similarity);
   if (set.shards) await measureShards(set, bench);
   native?.stop();
   for (const { index } of built) index.free();

@@ -1,11 +1,15 @@
 /**
- * npm run soak:core -- [--minutes 60] [--seed N]: random data of every kind, in every build and sometimes in
- * shards, changed between searches. Every answer is compared with the float64 oracle to the last bit: ids,
+ * npm run soak:core -- [--minutes 60] [--seed N]: random data of every kind, in every build, in memory and with vectors in a
+ * file, and sometimes in shards, changed between searches. Some files are damaged: then an error is right, and no answer but
+ * the right one. Every answer is compared with the float64 oracle to the last bit: ids,
  * order, scores, totalCount. Ends with the number of comparisons (one per result row), or at the first
  * difference, with its seed.
  */
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { enableRelaxedSimd } from "../dist/cli/relaxed-simd.js";
-import { type Build, init, isRelaxedAvailable, ParallelVectorIndex, VectorIndex } from "../dist/index.js";
+import { type Build, init, isRelaxedAvailable, LodestoneError, openVectorFile, ParallelVectorIndex, type VectorFile, VectorIndex } from "../dist/index.js";
 import { DATA_KINDS, source } from "../test/core/data-kinds.ts";
 import { referenceSearch, SIMILARITIES } from "../test/reference.ts";
 import { seededRandom } from "./data.mjs";
@@ -31,10 +35,18 @@ const ELEMENTS = 300_000;
 const TALL_SHARE = 0.05;
 /** Share of rounds that also search in shards. */
 const SHARDED_SHARE = 0.3;
+/** Share of the steps in which the file of the vectors is damaged. */
+const DAMAGED_SHARE = 0.2;
+
+const folder = mkdtempSync(join(tmpdir(), "lodestone-soak-core-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
 let comparisons = 0;
 let answers = 0;
 let rounds = 0;
+let damaged = 0;
+let foundDamaged = 0;
+let reloads = 0;
 let lastReport = Date.now();
 
 async function round(seed: number): Promise<void> {
@@ -55,13 +67,20 @@ async function round(seed: number): Promise<void> {
     init({ build });
     indexes.push(await VectorIndex.create({ dimension }));
   }
+  const path = join(folder, `${seed}.vectors`);
+  const file = openVectorFile(path);
+  const fileBuild = pick(BUILDS);
+  init({ build: fileBuild });
+  const inFile = indexes.push(await VectorIndex.create({ dimension, vectors: file })) - 1;
+  names.push(`${fileBuild} with vectors in a file`);
   // Starting threads takes as long as a small round.
   if (random() < SHARDED_SHARE) {
     const build = pick(BUILDS);
     const shards = pick([2, 3]);
+    const vectors = random() < 0.5 ? mkdtempSync(join(folder, "shards-")) : undefined;
     init({ build });
-    indexes.push(await ParallelVectorIndex.create({ dimension, shards }));
-    names.push(`${build} in ${shards} shards`);
+    indexes.push(await ParallelVectorIndex.create({ dimension, shards, vectors }));
+    names.push(`${build} in ${shards} shards${vectors === undefined ? "" : " with vectors in files"}`);
   }
   const model = new Map<string, Float32Array>();
   const writes: unknown[] = [];
@@ -71,6 +90,15 @@ async function round(seed: number): Promise<void> {
     for (const index of indexes) writes.push(index.upsert(id, vector));
   };
   for (let i = 0; i < rows; i++) put(`id${i}`);
+  /** The index whose vectors are in a file is saved and loaded again. */
+  const reload = async () => {
+    const before = indexes[inFile] as VectorIndex;
+    const bytes = before.toBytes();
+    before.free();
+    init({ build: fileBuild });
+    indexes[inFile] = await VectorIndex.fromBytes(bytes, { vectors: file });
+    reloads++;
+  };
   for (let step = 0; step < 3; step++) {
     const stored = pick([...model.values()].slice(0, 50));
     const queries = [next(), stored ?? next(), (stored ?? next()).map((x) => -x)];
@@ -83,14 +111,22 @@ async function round(seed: number): Promise<void> {
     const k = pick([1, 3, 10, 100, isTall ? 1000 : rows + 5]);
     // On their own, indexes as small as these would hardly ever learn anything.
     const plan = pick(["auto", "sketches"] as const);
+    // A damaged file is made whole again after the step.
+    const mend = random() < DAMAGED_SHARE ? damage(file, random) : undefined;
+    if (mend !== undefined) damaged++;
     for (const similarity of SIMILARITIES) {
       const usable = queries.filter((query) => similarity !== "cosineSimilarity" || query.some((x) => x !== 0));
       const expected = usable.map((query) => referenceSearch(model, query, { k, similarity, ...(filter && { filter }) }));
       for (const [b, index] of indexes.entries()) {
-        const found =
+        const search = async () =>
           step === 1
-            ? await index.searchMany(usable, { k, similarity, filter, plan })
-            : await Promise.all(usable.map((query) => index.search(query, { k, similarity, filter, plan })));
+            ? index.searchMany(usable, { k, similarity, filter, plan })
+            : Promise.all(usable.map(async (query) => index.search(query, { k, similarity, filter, plan })));
+        const found = await search().catch((error: unknown) => {
+          if (b !== inFile || mend === undefined || !(error instanceof LodestoneError) || error.code !== "CORRUPT") throw error;
+          foundDamaged++;
+          return [];
+        });
         found.forEach((answer, i) => {
           compare(
             answer,
@@ -100,15 +136,34 @@ async function round(seed: number): Promise<void> {
         });
       }
     }
+    mend?.();
     for (let i = 0; i < rows / 20; i++) put(`id${Math.floor(random() * rows)}`);
     for (let i = 0; i < rows / 20; i++) {
       const id = `id${Math.floor(random() * rows)}`;
       model.delete(id);
       for (const index of indexes) writes.push(index.delete(id));
     }
+    if (random() < 0.5) await reload();
   }
   await Promise.all(writes);
   for (const index of indexes) await index.free();
+  file.close();
+  for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true });
+}
+
+/** Changes a byte of the file. @returns what changes it back. */
+function damage(file: VectorFile, random: () => number): (() => void) | undefined {
+  const size = file.getSize();
+  if (size === 0) return undefined;
+  const at = Math.floor(random() * size);
+  const byte = new Uint8Array(1);
+  file.read(byte, { at });
+  file.write(Uint8Array.of(byte[0]! ^ (1 << Math.floor(random() * 8))), { at });
+  return () => void file.write(byte, { at });
+}
+
+function summary(): string {
+  return `${rounds} data sets, ${answers} answers, ${comparisons} results compared, no difference; ${reloads} reloads from images; ${damaged} times a file was damaged, ${foundDamaged} searches said so`;
 }
 
 type Answer = ReturnType<typeof referenceSearch>;
@@ -136,7 +191,7 @@ while (Date.now() < deadline) {
   rounds++;
   if (Date.now() - lastReport > 30_000) {
     lastReport = Date.now();
-    console.log(`${rounds} data sets, ${answers} answers, ${comparisons} results compared, no difference`);
+    console.log(summary());
   }
 }
-console.log(`done: ${rounds} data sets, ${answers} answers, ${comparisons} results compared, no difference`);
+console.log(`done: ${summary()}`);

@@ -10,7 +10,7 @@
  * the search's first look at the segment.
  */
 import { allocate } from "../rows/memory";
-import { centreOf, codeDimension, dimension, setCentre } from "../rows/rows";
+import { centreOf, codeDimension, dimension, segmentCount, segmentPtr, setCentre } from "../rows/rows";
 
 const HEADER_BYTES: usize = 64;
 
@@ -23,6 +23,8 @@ const NEAR: f64 = 0.08;
 /** The most recently made centre, or 0. */
 let latest: usize = 0;
 let firstFree: usize = 0;
+/** f32[codeDimension]: a centre that was read from an image. */
+let incoming: usize = 0;
 
 function segmentsOf(centre: usize): u32 {
   return load<u32>(centre - HEADER_BYTES);
@@ -70,6 +72,31 @@ function newCentre(means: usize): usize {
   for (let j: usize = 0; j < <usize>dimension; j++) store<f32>(centre + (j << 2), <f32>load<f64>(means + (j << 3)));
   latest = centre;
   return centre;
+}
+
+/** Where the host writes the f32[codeDimension] that adoptCentre takes; 0 at the memory limit. */
+export function emptyCentre(): usize {
+  if (incoming === 0) incoming = allocate((<u64>codeDimension) << 2);
+  return incoming;
+}
+
+/** Gives a segment the centre at emptyCentre(): the one of another segment if it is the same. @returns false at the memory limit. */
+export function adoptCentre(segment: usize): bool {
+  const bytes = (<usize>codeDimension) << 2;
+  let centre: usize = 0;
+  // Mostly that of the segment before, so the last ones are looked at first.
+  for (let s = segmentCount; s > 0 && centre === 0; s--) {
+    const other = centreOf(segmentPtr(s - 1));
+    if (other !== 0 && memory.compare(other, incoming, bytes) === 0) centre = other;
+  }
+  if (centre === 0) {
+    const block = allocate(HEADER_BYTES + <u64>bytes);
+    if (block === 0) return false;
+    centre = block + HEADER_BYTES;
+    memory.copy(centre, incoming, bytes);
+  }
+  replaceCentre(segment, centre);
+  return true;
 }
 
 /** Removes the centre of a segment. @returns whether it had one. */

@@ -64,6 +64,7 @@ import {
   staleCountPtr,
   stalePtr,
   stride,
+  strideBytes,
   TAIL_NORM,
   tailPtr,
   wordsPtr,
@@ -104,7 +105,7 @@ export function initializeCodes(): bool {
   return residualPtr !== 0 && meanPtr !== 0 && zeroPtr !== 0;
 }
 
-/** Updates the codes of a segment. If half of its rows or more are stale, it first chooses a new centre. */
+/** Updates the codes of a segment, whose float32 are in memory if any is stale. If half of its rows or more are stale, it first chooses a new centre. */
 export function encodeSegment(segment: usize): void {
   const stale = load<u32>(staleCountPtr(segment));
   if (stale === 0) return;
@@ -115,7 +116,8 @@ export function encodeSegment(segment: usize): void {
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
     let bits = load<u32>(bitsPtr + ((<usize>w) << 2));
     while (bits !== 0) {
-      encodeRow(segment, (w << 5) + ctz(bits));
+      const row = (w << 5) + ctz(bits);
+      encodeRow(segment, row, floatsPtr(segment) + <usize>row * strideBytes());
       bits &= bits - 1;
     }
   }
@@ -132,7 +134,7 @@ function chooseCentre(segment: usize, live: u32): bool {
   let squares: f64 = 0;
   for (let row: u32 = 0; row < segmentRows; row++) {
     if (!bitAt(livePtr(segment), row)) continue;
-    const x = floatsPtr(segment) + <usize>row * ((<usize>stride) << 2);
+    const x = floatsPtr(segment) + <usize>row * strideBytes();
     squares += load<f64>(squaresPtr(segment) + ((<usize>row) << 3));
     for (let j = 0; j < stride; j += 2) {
       const at = meanPtr + ((<usize>j) << 3);
@@ -210,8 +212,8 @@ export function isCodable(peak: f64, norm: f64, rowNorm: f64): bool {
   return rowNorm === 0 || rowNorm >= Math.max(MIN_CODABLE, MIN_NORM_SHARE * norm);
 }
 
-function encodeRow(segment: usize, row: u32): void {
-  const x = floatsPtr(segment) + <usize>row * ((<usize>stride) << 2);
+/** Codes a row of a segment, f32[stride] at `x`, by the segment's centre. Its Σx² is stored already. */
+export function encodeRow(segment: usize, row: u32, x: usize): void {
   const isCentred = centreOf(segment) !== 0;
   const centre = isCentred ? centreOf(segment) : zeroPtr;
   let largest = f32x4.splat(0);

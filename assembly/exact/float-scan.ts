@@ -17,10 +17,11 @@
  * 2^126; rows beyond that are not ruled out.
  */
 import { addF32 } from "../lanes";
-import { floatBytes, floatsPtr, segmentPtr, segmentRows, segmentShift, squaresPtr, stride } from "../rows/rows";
+import { floatBytes, floatsPtr, segmentPtr, segmentRows, segmentShift, squaresPtr, stride, strideBytes } from "../rows/rows";
 import { countBytes } from "../rows/scan-counts";
 import { selected } from "../rows/selection";
 import { exactDot, exactL1, exactL2 } from "./exact";
+import { beginWanted, MAX_WANTED, rowFloats, wantFloats } from "./fetched";
 import { Query } from "./query";
 import { COSINE, cosineFloor, cosineScore, DOT, distanceCeiling, distanceScore, L1, L2 } from "./similarity";
 import { offer } from "./top-k";
@@ -102,9 +103,8 @@ function floatL2(x: usize, q: usize, n: i32): f32 {
   return addF32(f32x4.add(f32x4.add(a, b), f32x4.add(c, d)));
 }
 
-/** The score of a row of a segment, exactly as defined in similarity.ts. */
-export function exactScore(query: Query, segment: usize, row: u32): f64 {
-  const x = floatsPtr(segment) + <usize>row * ((<usize>stride) << 2);
+/** The score of a row of a segment, whose f32[stride] is at `x`, exactly as defined in similarity.ts. */
+export function exactScore(query: Query, segment: usize, row: u32, x: usize): f64 {
   if (query.similarity === L1) return distanceScore(exactL1(x, query.doubles, stride));
   if (query.similarity === L2) return distanceScore(exactL2(x, query.doubles, stride));
   const dot = exactDot(x, query.doubles, stride);
@@ -125,9 +125,8 @@ export function floatLimit(query: Query, threshold: f64): f64 {
   return query.similarity === COSINE ? cosineFloor(threshold) : distanceCeiling(threshold);
 }
 
-/** Whether the float32 sum of a row of a segment proves that it scores below the threshold of `limit`. */
-export function isRuledOut(query: Query, segment: usize, row: u32, limit: f64, queryNorm: f64): bool {
-  const x = floatsPtr(segment) + <usize>row * ((<usize>stride) << 2);
+/** Whether the float32 sum of a row of a segment, at `x`, proves that it scores below the threshold of `limit`. */
+export function isRuledOut(query: Query, segment: usize, row: u32, x: usize, limit: f64, queryNorm: f64): bool {
   const tiny = TINY * <f64>stride;
   const share = roundingShare();
   const isCosine = query.similarity === COSINE;
@@ -141,33 +140,25 @@ export function isRuledOut(query: Query, segment: usize, row: u32, limit: f64, q
 }
 
 /**
- * Scores a row of a segment exactly, unless its float32 sum rules it out. That test takes a third of the
+ * Scores a wanted row of a segment exactly, unless its float32 sum rules it out. That test takes a third of the
  * time.
  */
 export function scoreRow(query: Query, segment: usize, row: u32, firstRow: u32): void {
   const heap = query.heap;
   countBytes(floatBytes());
-  if (isRuledOut(query, segment, row, floatLimit(query, heap.threshold), Math.sqrt(query.squares))) return;
-  offer(heap, exactScore(query, segment, row), firstRow + row);
-}
-
-let touched: u32 = 0;
-
-/**
- * Loads what scoring a row of a segment will read. Independent loads of several rows wait for memory
- * together.
- */
-export function touchFloats(segment: usize, row: u32): void {
-  const strideBytes = (<usize>stride) << 2;
-  const x = floatsPtr(segment) + <usize>row * strideBytes;
-  let sum = <u32>load<u8>(squaresPtr(segment) + ((<usize>row) << 3));
-  for (let at: usize = 0; at < strideBytes; at += 64) sum += load<u8>(x + at);
-  touched = sum;
+  const x = rowFloats(segment, row);
+  if (isRuledOut(query, segment, row, x, floatLimit(query, heap.threshold), Math.sqrt(query.squares))) return;
+  offer(heap, exactScore(query, segment, row, x), firstRow + row);
 }
 
 /** Scans segment number `index`. `filter` is the address of its words of the row mask, or 0. */
 export function scanFloats(query: Query, index: u32, filter: usize): void {
   const segment = segmentPtr(index);
+  if (floatsPtr(segment) === 0) {
+    scanOutside(query, index, filter);
+    return;
+  }
+  const floats = floatsPtr(segment);
   const queryNorm = Math.sqrt(query.squares);
   const firstRow = index << segmentShift;
   const heap = query.heap;
@@ -180,8 +171,9 @@ export function scanFloats(query: Query, index: u32, filter: usize): void {
     while (bits !== 0) {
       const row = (w << 5) + ctz(bits);
       bits &= bits - 1;
-      if (isRuledOut(query, segment, row, limit, queryNorm)) continue;
-      offer(heap, exactScore(query, segment, row), firstRow + row);
+      const x = floats + <usize>row * strideBytes();
+      if (isRuledOut(query, segment, row, x, limit, queryNorm)) continue;
+      offer(heap, exactScore(query, segment, row, x), firstRow + row);
       if (heap.threshold !== threshold) {
         threshold = heap.threshold;
         limit = floatLimit(query, threshold);
@@ -189,4 +181,30 @@ export function scanFloats(query: Query, index: u32, filter: usize): void {
     }
   }
   countBytes(<u64>rows * floatBytes());
+}
+
+/** u16[MAX_WANTED]: rows of the segment that is scanned. */
+const scanned = memory.data(2 * 64, 16);
+
+/** The same for a segment whose float32 are outside. They are read some at a time. */
+function scanOutside(query: Query, index: u32, filter: usize): void {
+  const segment = segmentPtr(index);
+  let count: u32 = 0;
+  for (let w: u32 = 0; w < segmentRows >> 5; w++) {
+    let bits = selected(segment, filter, w);
+    while (bits !== 0) {
+      store<u16>(scanned + ((<usize>count) << 1), <u16>((w << 5) + ctz(bits)));
+      bits &= bits - 1;
+      if (++count < MAX_WANTED) continue;
+      scoreScanned(query, segment, index << segmentShift, count);
+      count = 0;
+    }
+  }
+  if (count > 0) scoreScanned(query, segment, index << segmentShift, count);
+}
+
+function scoreScanned(query: Query, segment: usize, firstRow: u32, count: u32): void {
+  beginWanted();
+  for (let i: u32 = 0; i < count; i++) wantFloats(segment, load<u16>(scanned + ((<usize>i) << 1)));
+  for (let i: u32 = 0; i < count; i++) scoreRow(query, segment, load<u16>(scanned + ((<usize>i) << 1)), firstRow);
 }

@@ -5,7 +5,8 @@
  * only a few segments rules out little.
  */
 import { costLimit } from "../exact/cost-limit";
-import { exactScore, touchFloats } from "../exact/float-scan";
+import { beginWanted, MAX_WANTED, rowFloats, wantFloats } from "../exact/fetched";
+import { exactScore } from "../exact/float-scan";
 import { Query, SEEDS_PER_RESULT } from "../exact/query";
 import { addSeeds, seedRow } from "../exact/seeds";
 import { offer, resetTopK } from "../exact/top-k";
@@ -57,6 +58,26 @@ export function widenSeeds(query: Query, rows: u32): void {
   query.seeds.capacity = max(k, <i32>min<u32>(<u32>k * <u32>SEEDS_PER_RESULT, rows / ROWS_PER_SEED));
 }
 
+/** Scores the query's seeds, as many at a time as may be wanted. */
+export function scoreSeeds(query: Query): void {
+  const seeds = query.seeds;
+  for (let first = 0; first < seeds.count; first += <i32>MAX_WANTED) {
+    const end = min(seeds.count, first + <i32>MAX_WANTED);
+    beginWanted();
+    for (let i = first; i < end; i++) wantFloats(segmentOf(seedRow(seeds, i)), seedRow(seeds, i) & (segmentRows - 1));
+    for (let i = first; i < end; i++) {
+      const segment = segmentOf(seedRow(seeds, i));
+      const row = seedRow(seeds, i) & (segmentRows - 1);
+      countBytes(floatBytes());
+      offer(query.heap, exactScore(query, segment, row, rowFloats(segment, row)), seedRow(seeds, i));
+    }
+  }
+}
+
+function segmentOf(row: u32): usize {
+  return segmentPtr(row >> segmentShift);
+}
+
 /**
  * Raises the threshold to the k-th best score of the seeds, and empties them. The scores are discarded: the
  * search meets these rows again.
@@ -65,13 +86,8 @@ export function raiseBySeeds(query: Query): void {
   const seeds = query.seeds;
   const heap = query.heap;
   if (heap.count === 0) {
-    for (let i = 0; i < seeds.count; i++) touchFloats(segmentPtr(seedRow(seeds, i) >> segmentShift), seedRow(seeds, i) & (segmentRows - 1));
     const before = heap.threshold;
-    for (let i = 0; i < seeds.count; i++) {
-      const row = seedRow(seeds, i);
-      countBytes(floatBytes());
-      offer(heap, exactScore(query, segmentPtr(row >> segmentShift), row & (segmentRows - 1)), row);
-    }
+    scoreSeeds(query);
     const threshold = heap.count === heap.capacity ? max(before, heap.threshold) : before;
     resetTopK(heap, heap.ptr, heap.capacity);
     heap.threshold = threshold;

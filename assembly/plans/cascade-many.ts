@@ -18,14 +18,14 @@
 
 import { clearShared, setRowNumber, shareQuery, updateLimit } from "../dot/many-bounds";
 import { ManyQuery, prepareManyCodes } from "../dot/many-query-codes";
-import { exactScore, scanFloats } from "../exact/float-scan";
+import { scanFloats } from "../exact/float-scan";
 import { queryAt } from "../exact/query";
 import { seedRow } from "../exact/seeds";
-import { offer } from "../exact/top-k";
 import { centreOf, segmentCount, segmentPtr, segmentRows, segmentShift, setBit } from "../rows/rows";
 import { countExactRows, countFullRows } from "../rows/scan-counts";
 import { filterOf, selected } from "../rows/selection";
 import { refreshSegment } from "../sketch/refresh";
+import { scoreSeeds } from "./by-sketches";
 import { readBlock } from "./many-blocks";
 import { BATCHES, beginMany, blockRows, manyAt, pairAt, pairCount, residuals, seedSegments } from "./many-state";
 
@@ -93,11 +93,8 @@ function seedHeaps(count: i32, filterBits: usize): void {
   }
   for (let i = 0; i < count; i++) {
     const query = queryAt(i);
-    for (let j = 0; j < query.seeds.count; j++) {
-      const row = seedRow(query.seeds, j);
-      offer(query.heap, exactScore(query, segmentPtr(row >> segmentShift), row & (segmentRows - 1)), row);
-      setBit(manyAt(i).seedBits, row);
-    }
+    scoreSeeds(query);
+    for (let j = 0; j < query.seeds.count; j++) setBit(manyAt(i).seedBits, seedRow(query.seeds, j));
   }
 }
 

@@ -16,7 +16,8 @@ import {
 } from "../dot/many-bounds";
 import { codeVectors, dotTiles, headVectors, tileBytes, unpackRow } from "../dot/many-dots";
 import { ManyQuery } from "../dot/many-query-codes";
-import { scoreRow, touchFloats } from "../exact/float-scan";
+import { beginWanted, wantFloats } from "../exact/fetched";
+import { scoreRow } from "../exact/float-scan";
 import { queryAt } from "../exact/query";
 import { seedLimit } from "../exact/seeds";
 import {
@@ -186,12 +187,13 @@ function checkLeft(many: ManyQuery, s: u32, tile: u32, rows: u32, possible: u32,
   }
 }
 
-/** Scores the pending rows. All of them are loaded first: independent loads wait for memory together. */
+/** Scores the pending rows. */
 function scorePending(s: u32): void {
   const segment = segmentPtr(s);
   const firstRow = s << segmentShift;
   const end = pending + ((<usize>pendingCount) << 3);
-  for (let at = pending; at < end; at += 8) touchFloats(segment, load<u32>(at, 4));
+  beginWanted();
+  for (let at = pending; at < end; at += 8) wantFloats(segment, load<u32>(at, 4));
   for (let at = pending; at < end; at += 8) {
     const many = changetype<ManyQuery>(<usize>load<u32>(at));
     const heap = many.query.heap;

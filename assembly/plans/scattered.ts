@@ -8,7 +8,8 @@
 import { codeDotBounds } from "../dot/bounds";
 import { codeDotOfFour } from "../dot/dots-of-list";
 import { costLimit } from "../exact/cost-limit";
-import { scanFloats, scoreRow, touchFloats } from "../exact/float-scan";
+import { beginWanted, wantFloats } from "../exact/fetched";
+import { scanFloats, scoreRow } from "../exact/float-scan";
 import { Query, queryAt, reserveBounds } from "../exact/query";
 import { addSeed, seedLimit, seedRow } from "../exact/seeds";
 import {
@@ -77,7 +78,7 @@ export function searchScattered(count: i32, filterBits: usize, most: u32): bool 
       const isWorthwhile = scoreRows(query, start, end);
       start = end;
       if (isWorthwhile) continue;
-      while (start < rows) scoreListed(query, start++);
+      for (; start < rows; start += GROUP_ROWS) scoreGroup(query, start, min(rows, start + GROUP_ROWS));
     }
   }
   return true;
@@ -179,8 +180,15 @@ function boundFour(query: Query, i: u32, n: u32): void {
   }
 }
 
-function touchListed(i: u32): void {
-  touchFloats(segmentPtr(rowAt(i) >> segmentShift), rowAt(i) & (segmentRows - 1));
+/** Scores rows start..end−1 of the list. */
+function scoreGroup(query: Query, start: u32, end: u32): void {
+  beginWanted();
+  for (let i = start; i < end; i++) wantListed(i);
+  for (let i = start; i < end; i++) scoreListed(query, i);
+}
+
+function wantListed(i: u32): void {
+  wantFloats(segmentPtr(rowAt(i) >> segmentShift), rowAt(i) & (segmentRows - 1));
 }
 
 function scoreListed(query: Query, i: u32): void {
@@ -219,7 +227,8 @@ function scoreWhatBoundsLeave(query: Query, count: u32): u32 {
   let scored: u32 = 0;
   for (let start: u32 = 0; start < count; start += GROUP_ROWS) {
     const end = min(count, start + GROUP_ROWS);
-    for (let i = start; i < end; i++) touchListed(load<u32>(scoreList + ((<usize>i) << 2)));
+    beginWanted();
+    for (let i = start; i < end; i++) wantListed(load<u32>(scoreList + ((<usize>i) << 2)));
     for (let i = start; i < end; i++) {
       const listed = load<u32>(scoreList + ((<usize>i) << 2));
       if (load<f32>(boundList + ((<usize>listed) << 2)) > limit) continue;

@@ -3,7 +3,8 @@
  * then scored.
  */
 import { costLimit } from "../exact/cost-limit";
-import { scoreRow, touchFloats } from "../exact/float-scan";
+import { beginWanted, wantFloats } from "../exact/fetched";
+import { scoreRow } from "../exact/float-scan";
 import { Query } from "../exact/query";
 import { segmentPtr, segmentRows, segmentShift } from "../rows/rows";
 
@@ -33,7 +34,8 @@ export function listSurvivor(query: Query, row: u32, bound: f32): void {
 export function scoreListed(query: Query): void {
   const end = list + ((<usize>listed) << 3);
   listed = 0;
-  for (let at = list; at < end; at += 8) touchFloats(segmentPtr(load<u32>(at) >> segmentShift), load<u32>(at) & (segmentRows - 1));
+  beginWanted();
+  for (let at = list; at < end; at += 8) wantFloats(segmentPtr(load<u32>(at) >> segmentShift), load<u32>(at) & (segmentRows - 1));
   for (let at = list; at < end; at += 8) {
     if (load<f32>(at, 4) > costLimit(query, query.heap.threshold)) continue;
     const row = load<u32>(at);

@@ -3,7 +3,10 @@
  *
  *   segment: | live bits | address of the centre, count of stale rows u32, state of the sketches
  *            | squares f64 | stale bits | first metadata | second metadata
- *            | heads of the codes | their tails | float32 |
+ *            | heads of the codes | their tails | float32, or places u32 |
+ *
+ * Rows may keep their float32 outside (outside.ts). A segment then has the place of each row instead, and the
+ * address of its float32 while these are in memory.
  *
  * Each part starts on a cache line and has one entry per row; the metadata has one group for four rows.
  * codes/codes.ts explains the parts of the codes.
@@ -24,7 +27,7 @@ import { exactSquares } from "../exact/exact";
 import { allocate } from "./memory";
 
 /**
- * Target size of a segment's float32 part: large enough to stream, small enough that a little column stays
+ * Target size of a segment's float32: large enough to stream, small enough that a little column stays
  * little.
  */
 const SEGMENT_TARGET_BYTES: u32 = 4 << 20;
@@ -83,6 +86,8 @@ export let headDimension: i32 = 0;
 /** Their sizes in bytes. */
 export let headBytes: usize = 0;
 export let tailBytes: usize = 0;
+/** Whether float32 are kept outside linear memory: only if rows have codes. */
+export let isOutside: bool = false;
 export let segmentRows: u32 = 0;
 export let segmentShift: u32 = 0;
 export let segmentCount: u32 = 0;
@@ -97,12 +102,21 @@ let centreOffset: usize = 0;
 let headsOffset: usize = 0;
 let tailsOffset: usize = 0;
 let floatsOffset: usize = 0;
+let placesOffset: usize = 0;
 let segmentBytes: u64 = 0;
 
 let segmentTablePtr: usize = 0;
 let segmentTableCapacity: u32 = 0;
 let stagingRowPtr: usize = 0;
 let layoutEnd: u64 = 0;
+
+/** The place of a row that has none outside. */
+export const NO_PLACE: u32 = 0xffffffff;
+
+/** Size of a row's float32. */
+export function strideBytes(): usize {
+  return (<usize>stride) << 2;
+}
 
 /** Bytes that scoring a row reads: its float32 and Σ x². */
 export function floatBytes(): u64 {
@@ -125,11 +139,12 @@ function part(bytes: u64): usize {
  * @returns false when memory is too small even for an empty shard, or for a dimension that the proofs do not
  *   cover.
  */
-export function initializeRows(dim: i32): bool {
+export function initializeRows(dim: i32, outside: bool): bool {
   if (dim < 1 || dim > MAX_CODE_DIMENSION) return false;
   dimension = dim;
   stride = (dim + 3) & ~3;
   codeDimension = dim < MIN_CODED_DIMENSION ? 0 : (dim + 63) & ~63;
+  isOutside = outside && codeDimension > 0;
   headDimension = min(codeDimension, max(64, ((codeDimension * 5) / 12 + 32) & ~63));
   headBytes = <usize>headDimension;
   tailBytes = <usize>codeDimension - headBytes;
@@ -142,7 +157,7 @@ export function initializeRows(dim: i32): bool {
   const rows = <u64>segmentRows;
   part(rows >> 3);
   // Next to the live bits, because every search reads both: the address of the centre, the count of stale
-  // rows, and three words of the sketches.
+  // rows, three words of the sketches, and the address of the float32 when they can be outside.
   if (codeDimension > 0) centreOffset = part(64);
   squaresOffset = part(rows << 3);
   if (codeDimension > 0) {
@@ -152,7 +167,8 @@ export function initializeRows(dim: i32): bool {
     headsOffset = part(rows * <u64>headBytes);
     tailsOffset = part(rows * <u64>tailBytes);
   }
-  floatsOffset = part(rows * ((<u64>stride) << 2));
+  if (isOutside) placesOffset = part(rows << 2);
+  else floatsOffset = part(rows * ((<u64>stride) << 2));
   segmentBytes = layoutEnd;
   stagingRowPtr = allocate((<u64>stride) << 2);
   return stagingRowPtr !== 0;
@@ -184,6 +200,7 @@ export function reserveRows(rows: u32): bool {
   while (segmentCount < wanted) {
     const segment = allocate(segmentBytes);
     if (segment === 0) return false;
+    if (isOutside) memory.fill(placesPtr(segment), 0xff, (<usize>segmentRows) << 2);
     store<u32>(segmentTablePtr + ((<usize>segmentCount) << 2), <u32>segment);
     segmentCount++;
   }
@@ -273,13 +290,24 @@ export function tailPtr(segment: usize, row: usize): usize {
   return segment + tailsOffset + row * tailBytes;
 }
 
+/** Address of f32[segmentRows × stride]; 0 when they are outside. */
 export function floatsPtr(segment: usize): usize {
-  return segment + floatsOffset;
+  return isOutside ? <usize>load<u32>(segment + centreOffset, 20) : segment + floatsOffset;
 }
 
-/** Address of a row's f32[stride]. */
-export function rowPtr(row: u32): usize {
-  return floatsPtr(segmentPtr(row >> segmentShift)) + <usize>(row & (segmentRows - 1)) * ((<usize>stride) << 2);
+/** Of rows outside: where the segment's float32 are in memory, or 0. */
+export function setFloatsPtr(segment: usize, floats: usize): void {
+  store<u32>(segment + centreOffset, <u32>floats, 20);
+}
+
+/** Of rows outside: u32[segmentRows], the place of each, or NO_PLACE. */
+export function placesPtr(segment: usize): usize {
+  return segment + placesOffset;
+}
+
+/** Size of a segment in bytes. */
+export function segmentSize(): u64 {
+  return segmentBytes;
 }
 
 export function bitAt(words: usize, i: u32): bool {
@@ -302,25 +330,33 @@ export function hasRow(row: u32): bool {
 }
 
 /**
- * Stores the staged vector (finite; checked by the host) at a row within capacity. @returns how many rows of
- * its segment are stale.
+ * Stores the staged vector (finite; checked by the host) at a row within capacity, of a segment whose float32 are
+ * in memory. @returns how many rows of its segment are stale.
  */
 export function setRow(row: u32): u32 {
   const segment = segmentPtr(row >> segmentShift);
   const local = row & (segmentRows - 1);
-  const x = rowPtr(row);
-  memory.copy(x, stagingRowPtr, (<usize>dimension) << 2);
-  store<f64>(squaresPtr(segment) + ((<usize>local) << 3), exactSquares(x, stride));
-  if (!bitAt(livePtr(segment), local)) {
-    setBit(livePtr(segment), local);
-    liveRows++;
-  }
+  memory.copy(floatsPtr(segment) + <usize>local * strideBytes(), stagingRowPtr, (<usize>dimension) << 2);
+  noteRow(segment, local);
   if (codeDimension === 0) return 0;
   if (!bitAt(stalePtr(segment), local)) {
     setBit(stalePtr(segment), local);
     store<u32>(staleCountPtr(segment), load<u32>(staleCountPtr(segment)) + 1);
   }
   return load<u32>(staleCountPtr(segment));
+}
+
+/** Keeps Σx² of the staged vector, and that the row has one. */
+export function noteRow(segment: usize, local: u32): void {
+  store<f64>(squaresPtr(segment) + ((<usize>local) << 3), exactSquares(stagingRowPtr, stride));
+  if (bitAt(livePtr(segment), local)) return;
+  setBit(livePtr(segment), local);
+  liveRows++;
+}
+
+/** Counts the rows of a segment that was read from an image. */
+export function countAdopted(segment: usize): void {
+  for (let w: usize = 0; w < <usize>segmentRows >> 3; w += 4) liveRows += popcnt(load<u32>(livePtr(segment) + w));
 }
 
 /** @returns whether there was a vector. */

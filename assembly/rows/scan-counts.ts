@@ -9,11 +9,14 @@ let bytes: u64 = 0;
 let fullRows: u64 = 0;
 /** Rows scored from float32 because their codes did not rule them out. */
 let exactRows: u64 = 0;
+/** Rows read from outside linear memory, with those between two wanted ones that were read along. */
+let fetchedRows: u64 = 0;
 
 export function resetScanCounts(): void {
   bytes = 0;
   fullRows = 0;
   exactRows = 0;
+  fetchedRows = 0;
 }
 
 export function countBytes(count: u64): void {
@@ -28,6 +31,10 @@ export function countExactRows(count: u64): void {
   exactRows += count;
 }
 
+export function countFetchedRows(count: u64): void {
+  fetchedRows += count;
+}
+
 export function scannedBytes(): f64 {
   return <f64>bytes;
 }
@@ -38,4 +45,8 @@ export function fullRowCount(): f64 {
 
 export function exactRowCount(): f64 {
   return <f64>exactRows;
+}
+
+export function fetchedRowCount(): f64 {
+  return <f64>fetchedRows;
 }

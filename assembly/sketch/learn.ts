@@ -78,6 +78,33 @@ let installedBytes: u64 = 0;
 let isForced: bool = false;
 let skew: f64 = 0;
 
+/** Address and size of the basis in use: its centre, then its panels. */
+export function basisPtr(): usize {
+  return installed;
+}
+
+export function basisSize(): u64 {
+  return sketchDimension === 0 ? 0 : basisSizeOf(sketchDimension);
+}
+
+/** Size of a basis of this many dimensions. */
+export function basisSizeOf(dimensions: i32): u64 {
+  return centreBytes() + <u64>dimensions * ((<u64>pitch()) << 2);
+}
+
+/** Makes room for a basis that is read from an image. @returns where it goes; 0 at the memory limit. */
+export function reserveInstalled(dimensions: i32): usize {
+  if (!reserveSketching(largestDimension())) return 0;
+  installedBytes = basisSizeOf(dimensions);
+  installed = allocate(installedBytes);
+  return installed;
+}
+
+/** Uses the basis that was written there. */
+export function adoptInstalled(dimensions: i32, epsilon: f64): void {
+  setBasis(dimensions, installed + <usize>centreBytes(), installed, epsilon);
+}
+
 /** Whether there is a step to do. */
 export function isLearning(): bool {
   return phase !== IDLE;
@@ -298,7 +325,7 @@ function measure(): void {
   if (sketchDimension > 0) release(installed, installedBytes);
   setBasis(bestDimension, panels, centre, epsilon);
   installed = centre;
-  installedBytes = centreBytes() + <u64>bestDimension * ((<u64>pitch()) << 2);
+  installedBytes = basisSizeOf(bestDimension);
   // The part beyond the directions in use is adjacent to the other memory of learning.
   release(installed + <usize>installedBytes, basisBytes - installedBytes);
   release(directions, directionsBytes);

@@ -1,7 +1,19 @@
 /**
  * The sample that a basis is learnt from: live rows, the last QUERIES of which are reserved for the trial.
  */
-import { bitAt, livePtr, liveRows, rowPtr, segmentCount, segmentPtr, segmentRows, segmentShift } from "../rows/rows";
+import { beginWanted, MAX_WANTED, rowFloats, wantFloats } from "../exact/fetched";
+import {
+  bitAt,
+  floatsPtr,
+  isOutside,
+  livePtr,
+  liveRows,
+  segmentCount,
+  segmentPtr,
+  segmentRows,
+  segmentShift,
+  strideBytes,
+} from "../rows/rows";
 
 /** Number of sample rows used as queries of the trial; a multiple of 8. */
 export const QUERIES: i32 = 24;
@@ -9,10 +21,16 @@ export const QUERIES: i32 = 24;
 export let sampleCount: i32 = 0;
 /** u32[sampleCount] */
 let sample: usize = 0;
+/** f32[sampleCount × stride]: copies of rows whose float32 are outside. */
+let copies: usize = 0;
 
-/** Size of the list of `rows` rows. */
-export function sampleBytes(rows: u32): u64 {
+function listBytes(rows: u32): u64 {
   return (((<u64>rows) << 2) + 63) & ~63;
+}
+
+/** Size of the list of `rows` rows, and of their copies where float32 are outside. */
+export function sampleBytes(rows: u32): u64 {
+  return listBytes(rows) + (isOutside ? (<u64>rows * <u64>strideBytes() + 63) & ~63 : 0);
 }
 
 let random: u32 = 1;
@@ -27,7 +45,9 @@ export function nextRandom(): u32 {
 
 /** Address of the f32[stride] of row `i` of the sample. */
 export function sampleRow(i: i32): usize {
-  return rowPtr(load<u32>(sample + ((<usize>i) << 2)));
+  if (isOutside) return copies + <usize>i * strideBytes();
+  const row = load<u32>(sample + ((<usize>i) << 2));
+  return floatsPtr(segmentPtr(row >> segmentShift)) + <usize>(row & (segmentRows - 1)) * strideBytes();
 }
 
 /**
@@ -65,4 +85,25 @@ export function drawSample(count: u32, to: usize): void {
     store<u32>(last, load<u32>(other));
     store<u32>(other, row);
   }
+  copies = sample + <usize>listBytes(count);
+  if (isOutside) copyRows();
+}
+
+/** Copies the rows of the sample, so that learning need not read them again. */
+function copyRows(): void {
+  const rows = <u32>sampleCount;
+  for (let first: u32 = 0; first < rows; first += MAX_WANTED) {
+    const end = min(rows, first + MAX_WANTED);
+    beginWanted();
+    for (let i = first; i < end; i++) wantFloats(segmentOf(i), localRow(i));
+    for (let i = first; i < end; i++) memory.copy(copies + <usize>i * strideBytes(), rowFloats(segmentOf(i), localRow(i)), strideBytes());
+  }
+}
+
+function segmentOf(i: u32): usize {
+  return segmentPtr(load<u32>(sample + ((<usize>i) << 2)) >> segmentShift);
+}
+
+function localRow(i: u32): u32 {
+  return load<u32>(sample + ((<usize>i) << 2)) & (segmentRows - 1);
 }

@@ -11,9 +11,10 @@
  * - Learning is repeated when several times as many rows were written as there were.
  */
 import { encodeSegment } from "../codes/codes";
-import { liveRows, capacity as reservedRows, segmentCount, segmentPtr, segmentRows, stride } from "../rows/rows";
+import { floatsPtr, liveRows, capacity as reservedRows, segmentCount, segmentPtr, segmentRows, stride } from "../rows/rows";
 import { projectionCost, sketchDimension } from "./basis";
 import { beginLearning, isLearning, largestDimension, learningCost, learnOn, stopSketching } from "./learn";
+import { leaveSegment, readSegment } from "./segment-copy";
 import { hasSketches, sketchingCost, sketchSegment } from "./sketches";
 
 /** With fewer dimensions there is too little that a sketch could leave out. */
@@ -119,11 +120,20 @@ function workOn(): void {
     if (hasSketches(segment)) continue;
     allowance -= sketchingCost(segmentRows);
     encodeSegment(segment);
-    if (!sketchSegment(segment)) {
+    const isRead = floatsPtr(segment) === 0;
+    const isSketched = (!isRead || readSegment(segment)) && sketchSegment(segment);
+    if (isRead) leaveSegment(segment);
+    if (!isSketched) {
       stopSketching();
       return;
     }
   }
+}
+
+/** Call it when rows were read from an image, whose basis was learnt from as many. */
+export function noteAdopted(): void {
+  written = 0;
+  wanted = RELEARN * liveRows;
 }
 
 /** Number of directions to learn, if any. */

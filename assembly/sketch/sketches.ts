@@ -21,7 +21,7 @@
 import { isCodable, roundUp16 } from "../codes/codes";
 import { addF64, largestF32, squaresOfF32 } from "../lanes";
 import { allocate, release } from "../rows/memory";
-import { floatsPtr, livePtr, segmentRows, sketchStatePtr, squaresPtr, stride } from "../rows/rows";
+import { floatsPtr, livePtr, segmentRows, sketchStatePtr, squaresPtr, stride, strideBytes } from "../rows/rows";
 import {
   BLOCK_ROWS,
   basisCentre,
@@ -95,7 +95,7 @@ export function sketchingCost(rows: u32): i64 {
 }
 
 /** Size of a segment's block with room for sketches of this many dimensions. */
-function blockBytes(dimensions: i32): u64 {
+export function sketchBlockBytes(dimensions: i32): u64 {
   const groups = (<u64>(segmentRows >> 2) * <u64>SKETCH_GROUP_BYTES + 63) & ~63;
   return groups + ((<u64>segmentRows * <u64>dimensions) >> 1);
 }
@@ -105,25 +105,42 @@ export function freeSketches(segment: usize): void {
   const state = sketchStatePtr(segment);
   const room = load<u32>(state, 8);
   if (room === 0) return;
-  release(<usize>load<u32>(state), blockBytes(<i32>room));
+  release(<usize>load<u32>(state), sketchBlockBytes(<i32>room));
   store<u32>(state, 0);
   store<u32>(state, 0, 4);
   store<u32>(state, 0, 8);
 }
 
-/** Sketches all rows of a segment. @returns false at the memory limit. */
-export function sketchSegment(segment: usize): bool {
+/** Makes room for the sketches of a segment. @returns false at the memory limit. */
+export function reserveSketches(segment: usize): bool {
   const state = sketchStatePtr(segment);
-  if (load<u32>(state, 8) < <u32>sketchDimension) {
-    freeSketches(segment);
-    const block = allocate(blockBytes(sketchDimension));
-    if (block === 0) return false;
-    store<u32>(state, <u32>block);
-    store<u32>(state, sketchDimension, 8);
-  }
-  sketchRows(segment, livePtr(segment));
-  store<u32>(state, basisNumber, 4);
+  if (load<u32>(state, 8) >= <u32>sketchDimension) return true;
+  freeSketches(segment);
+  const block = allocate(sketchBlockBytes(sketchDimension));
+  if (block === 0) return false;
+  store<u32>(state, <u32>block);
+  store<u32>(state, sketchDimension, 8);
   return true;
+}
+
+/** Call it when all rows of a segment have sketches of the basis in use. */
+export function keepSketches(segment: usize): void {
+  store<u32>(sketchStatePtr(segment), basisNumber, 4);
+}
+
+/** Sketches all rows of a segment whose float32 are in memory. @returns false at the memory limit. */
+export function sketchSegment(segment: usize): bool {
+  if (!reserveSketches(segment)) return false;
+  sketchRows(segment, livePtr(segment));
+  keepSketches(segment);
+  return true;
+}
+
+/** Sketches one row, f32[stride] at `x`. */
+export function sketchRowAt(segment: usize, row: u32, x: usize): void {
+  storeResidual(x, basisCentre, residuals);
+  project(residuals, 1, projections);
+  writeSketch(segment, row, residuals, projections);
 }
 
 /** Sketches the rows of a segment whose bits are set. */
@@ -144,11 +161,10 @@ export function sketchRows(segment: usize, bitsPtr: usize): void {
 }
 
 function sketchBlock(segment: usize, count: i32): void {
-  const rowBytes = (<usize>stride) << 2;
   const residualBytes = (<usize>pitch()) << 2;
   for (let i = 0; i < count; i++) {
     const row = <usize>load<u32>(blockRows + ((<usize>i) << 2));
-    storeResidual(floatsPtr(segment) + row * rowBytes, basisCentre, residuals + <usize>i * residualBytes);
+    storeResidual(floatsPtr(segment) + row * strideBytes(), basisCentre, residuals + <usize>i * residualBytes);
   }
   project(residuals, count, projections);
   for (let i = 0; i < count; i++) {

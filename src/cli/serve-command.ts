@@ -93,6 +93,14 @@ export function serveCommand(command: Command, version: string): void {
     )
     .addOption(
       option(
+        "--vectors <where>",
+        "where large columns of vectors are kept: in memory, or on disk with only their codes, a third of their size, in memory; auto: on disk from a quarter of the memory for indexes on. The answers are the same",
+      )
+        .choices(["auto", "memory", "disk"])
+        .default("auto"),
+    )
+    .addOption(
+      option(
         "--max-lag <seconds>",
         "report not ready (/readyz) while searches are further behind the records than this",
         parseSeconds,

@@ -51,6 +51,7 @@ export interface ServeOptions extends SearchPartOptions {
   readonly snapshotInterval: number;
   /** In bytes. */
   readonly journalSize?: number;
+  readonly vectors: "auto" | "memory" | "disk";
   readonly maxRequests: number;
   /** In bytes; default: the machine's. */
   readonly maxMemory?: number;
@@ -142,6 +143,7 @@ async function start(options: ServeOptions, log: Logger, steps: StartSteps, clos
     ...(startEngine === undefined ? {} : { startEngine }),
     snapshotEveryMs: options.snapshotInterval * 1000,
     ...(options.journalSize === undefined ? {} : { journalBytes: options.journalSize }),
+    onDiskFromBytes: onDiskFrom(options.vectors, memory.indexBytes),
     maxIndexBytes: memory.indexBytes,
     onFault,
     onRecovery: (sentence: string) => log.info(sentence),
@@ -183,6 +185,15 @@ async function start(options: ServeOptions, log: Logger, steps: StartSteps, clos
   log.info({ urls: server.urls, database: records.kind, version: options.version, commit: COMMIT }, "listening");
   printWelcome(options, server, hasKeys);
   sayUntilReady(search, steps, log);
+}
+
+/** A column that takes less than this would be searched as fast by one thread. */
+const LEAST_ON_DISK_BYTES = 64 * 2 ** 20;
+
+/** From how many bytes of float32 on the vectors of a column are on disk. */
+function onDiskFrom(where: ServeOptions["vectors"], indexBytes: number): number {
+  if (where === "memory") return Number.POSITIVE_INFINITY;
+  return where === "disk" ? LEAST_ON_DISK_BYTES : Math.max(LEAST_ON_DISK_BYTES, indexBytes / 4);
 }
 
 /** Requests are answered from now on, but searches wait until what they need has been loaded. */

@@ -6,6 +6,7 @@
 interface NodeModules {
   "node:worker_threads": typeof import("node:worker_threads");
   "node:os": typeof import("node:os");
+  "node:fs": typeof import("node:fs");
   "node:util": typeof import("node:util");
 }
 

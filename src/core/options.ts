@@ -4,10 +4,11 @@ import type { AbortSignalLike } from "./abort-signal.ts";
 import type { RowColumns } from "./row-columns.ts";
 import type { RowDirectory } from "./row-directory.ts";
 import type { TransferOptions } from "./transfer.ts";
+import type { VectorFile, VectorFolder } from "./vector-file.ts";
 
 // Both kinds of index know all of these, so that a program can choose between them: `shards` and a search's
 // `signal` have no effect on a VectorIndex.
-const INDEX_OPTIONS = ["rows", "maximumMemoryBytes", "columns", "shards"] as const;
+const INDEX_OPTIONS = ["rows", "maximumMemoryBytes", "columns", "shards", "vectors"] as const;
 const CREATE_OPTIONS = ["dimension", ...INDEX_OPTIONS] as const;
 const TRANSFER_OPTIONS = ["signal", "onProgress"] as const;
 export const LOAD_OPTIONS = [...INDEX_OPTIONS, ...TRANSFER_OPTIONS] as const;
@@ -58,6 +59,7 @@ export function checkIndexOptions(options: {
   maximumMemoryBytes?: number | undefined;
   rows?: RowDirectory | undefined;
   columns?: RowColumns | undefined;
+  vectors?: VectorFile | VectorFolder | undefined;
 }): void {
   checkOptions(options, CREATE_OPTIONS);
   const { maximumMemoryBytes: bytes = MAX_MEMORY_BYTES, rows, columns } = options;

@@ -13,13 +13,16 @@ import { nodeModule } from "./node-modules.ts";
 import { checkIndexOptions, checkInteger, checkType } from "./options.ts";
 import type { CheckedValues, ColumnName, RowColumns, RowOf, ValuesOf } from "./row-columns.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
-import { RowWrites, rowInShard, shardOfRow, VectorStaging } from "./row-writes.ts";
+import { RowWrites, rowInShard, rowOfShard, shardOfRow, VectorStaging } from "./row-writes.ts";
 import { readFromShards, scoreInShards, searchShards, startShards } from "./scatter-gather.ts";
 import { type SearchOptions, type SearchResult, toQueryMatrix, toSearchPlan, toSearchResult, withColumns } from "./search-input.ts";
 import type { ShardClient } from "./shard-client.ts";
+import type { ShardResults, ShardUsage } from "./shard-messages.ts";
 import type { Similarity } from "./similarity.ts";
+import { corrupt } from "./snapshot.ts";
 import { isTextSearch, type TextSearch, type TextSearchResult } from "./text-search.ts";
 import { gatherRows, joined, loadSnapshot, snapshotPieces, snapshotStream, type TransferOptions, type TransferSource } from "./transfer.ts";
+import type { VectorFolder } from "./vector-file.ts";
 import { checkDimension, toFloat32 } from "./vector-input.ts";
 import { type Build, coreModule } from "./wasm-module.ts";
 
@@ -34,6 +37,11 @@ export interface ParallelVectorIndexOptions<Columns extends RowColumns = RowColu
   maximumMemoryBytes?: number | undefined;
   /** See VectorIndexOptions. The values and filters stay in this thread. */
   columns?: Columns | undefined;
+  /**
+   * Where each worker keeps its vectors, in a file `shard-0.vectors` and so on; default: in memory; see VectorIndexOptions. In
+   * Node the path of a directory, in a browser a directory handle of the origin private file system.
+   */
+  vectors?: VectorFolder | undefined;
 }
 
 /** Vectors in one message to a worker. */
@@ -58,6 +66,8 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
   readonly rows: RowDirectory;
   /** Which build of the core runs. All builds give identical answers. */
   readonly build: Build;
+  /** Whether the vectors are in files. @internal */
+  readonly isOutside: boolean;
   readonly #shards: readonly ShardClient[];
   readonly #ownsRows: boolean;
   readonly #holder = { clearRow: (row: number) => this.#clear(row) };
@@ -68,13 +78,16 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
 
   readonly #columns: RowColumns | undefined;
   #isFreed = false;
+  /** The shard whose image is being loaded. */
+  #loading = 0;
   /** While many are deleted: the rows of each shard, to be sent together. */
   #cleared: number[][] | undefined;
 
-  private constructor(options: ParallelVectorIndexOptions, shards: readonly ShardClient[], build: Build) {
+  private constructor(options: ParallelVectorIndexOptions, shards: readonly ShardClient[], opened: ShardResults["open"]) {
     this.dimension = options.dimension;
     this.rows = options.rows ?? new RowDirectory();
-    this.build = build;
+    this.build = opened.build;
+    this.isOutside = opened.isOutside;
     this.#ownsRows = options.rows === undefined;
     this.#shards = shards;
     this.#columns = options.columns;
@@ -90,14 +103,21 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     options: ParallelVectorIndexOptions<Columns>,
   ): Promise<ParallelVectorIndex<Columns>> {
     checkIndexOptions(options);
-    const { dimension, maximumMemoryBytes, shards: count = defaultShards() } = options;
+    const { dimension, maximumMemoryBytes, vectors: folder, shards: count = defaultShards() } = options;
     checkDimension(dimension);
     checkInteger("shards", count, 1, 1024);
+    const isFolder = folder === undefined || typeof folder === "string" || typeof folder?.getFileHandle === "function";
+    checkType(isFolder, "vectors", folder, "the path of a directory, or a directory handle");
     const module = await coreModule();
     const shards = await startShards(count);
     try {
-      const builds = await Promise.all(shards.map((shard) => shard.call<"open">({ type: "open", dimension, module, maximumMemoryBytes })));
-      return new ParallelVectorIndex(options, shards, builds[0]!);
+      const opened = await Promise.all(
+        shards.map((shard, i) => {
+          const vectors = folder === undefined ? undefined : { folder, name: `shard-${i}.vectors` };
+          return shard.call<"open">({ type: "open", dimension, module, maximumMemoryBytes, vectors });
+        }),
+      );
+      return new ParallelVectorIndex(options, shards, opened[0]!);
     } catch (error) {
       await Promise.all(shards.map((shard) => shard.stop()));
       throw error;
@@ -121,8 +141,19 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
 
   /** Bytes of linear memory of all shards. */
   async memoryBytes(): Promise<number> {
-    const bytes = await Promise.all(this.#shards.map((shard) => shard.call<"memory">({ type: "memory" })));
-    return bytes.reduce((sum, own) => sum + own, 0);
+    return (await this.usage()).memoryBytes;
+  }
+
+  /** Bytes of the files of the vectors; 0 when they are in memory. */
+  async fileBytes(): Promise<number> {
+    return (await this.usage()).fileBytes;
+  }
+
+  /** Both. @internal */
+  async usage(): Promise<ShardUsage> {
+    const all = await Promise.all(this.#shards.map((shard) => shard.call<"usage">({ type: "usage" })));
+    const sum = (pick: (usage: ShardUsage) => number): number => all.reduce((total, usage) => total + pick(usage), 0);
+    return { memoryBytes: sum((own) => own.memoryBytes), fileBytes: sum((own) => own.fileBytes) };
   }
 
   async has(id: string): Promise<boolean> {
@@ -309,10 +340,44 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     source: ByteSource,
     options: LoadParallelIndexOptions<Columns> = {},
   ): Promise<ParallelVectorIndex<Columns>> {
-    return loadSnapshot(source, options, (dimension) => {
-      const { shards, rows, maximumMemoryBytes, columns } = options;
-      return ParallelVectorIndex.create({ dimension, shards, rows, maximumMemoryBytes, columns });
+    return loadSnapshot(source, options, (dimension, imageShards) => {
+      const { rows, maximumMemoryBytes, columns, vectors } = options;
+      return ParallelVectorIndex.create({ dimension, shards: imageShards ?? options.shards, rows, maximumMemoryBytes, columns, vectors });
     });
+  }
+
+  /** Takes in the pieces of the shards' images, shard after shard, into an empty index. @internal */
+  async loadImage(piece: Uint8Array<ArrayBuffer> | undefined): Promise<void> {
+    const shard = this.#shards[this.#loading];
+    if ((piece === undefined) !== (shard === undefined)) throw corrupt("it has images of another number of shards");
+    if (piece === undefined || shard === undefined) return;
+    if (await shard.call<"load">({ type: "load", piece })) this.#loading++;
+  }
+
+  /** Like VectorIndex.adoptRows; rows for which `isKept` is false are cleared too. @internal */
+  async adoptRows(isKept: (row: number) => boolean = () => true): Promise<void> {
+    const write = ++this.#write;
+    const count = this.#shards.length;
+    await Promise.all(
+      this.#shards.map(async (shard, i) => {
+        const own = await shard.call<"rows">({ type: "rows" });
+        const named: { rows: number[]; ids: string[] } = { rows: [], ids: [] };
+        const unknown: number[] = [];
+        for (const local of own) {
+          const row = rowOfShard(local, i, count);
+          const id = isKept(row) ? this.rows.idOf(row) : undefined;
+          if (id === undefined) {
+            unknown.push(local);
+            continue;
+          }
+          this.#rowWrites.set(row, write);
+          named.rows.push(local);
+          named.ids.push(id);
+        }
+        await shard.call<"name">({ type: "name", rows: Uint32Array.from(named.rows), ids: named.ids });
+        if (unknown.length > 0) await shard.call<"clear">({ type: "clear", rows: Uint32Array.from(unknown) });
+      }),
+    );
   }
 
   /** Ends the workers. The index cannot be used afterwards; a shared directory is left unchanged. */
@@ -329,16 +394,36 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
 
   #contents(): TransferSource {
     const { rows, gatherIds } = gatherRows(this.rows, (row) => this.#rowWrites.has(row));
+    const images = this.images();
     return {
       dimension: this.dimension,
       gatherIds,
       schema: this.#columns?.schema,
       changes: () => this.#write,
-      give: (want) =>
-        "values" in want
-          ? this.#columns!.encode(rows.slice(...want.values))
-          : readFromShards(this.#shards, this.dimension, rows.slice(...want.vectors)),
+      ...(this.isOutside && { imageShards: this.#shards.length, end: (isKept: boolean) => this.endImages(isKept) }),
+      give: async (want) => {
+        if ("values" in want) return this.#columns!.encode(rows.slice(...want.values));
+        if ("rows" in want) return Uint32Array.from(rows.slice(...want.rows));
+        if ("image" in want) return (await images.next()).value;
+        return readFromShards(this.#shards, this.dimension, rows.slice(...want.vectors));
+      },
     };
+  }
+
+  /** The pieces of all shards' images, shard after shard. @internal */
+  async *images(): AsyncGenerator<Uint8Array, undefined, void> {
+    for (const shard of this.#shards) {
+      for (let isFirst = true; ; isFirst = false) {
+        const piece = await shard.call<"save">({ type: "save", isFirst });
+        if (piece === undefined) break;
+        yield piece;
+      }
+    }
+  }
+
+  /** See VectorShard.endSave. @internal */
+  async endImages(isKept: boolean): Promise<void> {
+    await Promise.all(this.#shards.map((shard) => shard.call<"endSave">({ type: "endSave", isKept })));
   }
 
   #clear(row: number): void {

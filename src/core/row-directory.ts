@@ -61,6 +61,18 @@ export class RowDirectory {
   }
 
   /**
+   * Assigns rows to ids as they were when an image was written: rows in ascending order, all above those that were assigned
+   * before. Rows between them are free. An id that comes twice has the later row. @internal
+   */
+  restore(ids: readonly string[], rows: ArrayLike<number>): void {
+    for (const [i, id] of ids.entries()) {
+      this.release(id);
+      for (let row = this.#ids.capacity; row < rows[i]!; row++) this.#free.push(row);
+      this.#ids.set(rows[i]!, id);
+    }
+  }
+
+  /**
    * Removes `id`, frees its row, and clears that row in every attached index. @returns whether the id
    * existed.
    */

@@ -17,7 +17,9 @@ interface Hit {
 
 export class ScalarShard implements VectorShard {
   readonly build = "scalar";
-  lastScan = { fullRows: 0, exactRows: 0, bytes: 0 };
+  lastScan = { fullRows: 0, exactRows: 0, bytes: 0, fetchedRows: 0, fetchedBytes: 0 };
+  readonly isOutside = false;
+  readonly fileBytes = 0;
   readonly dimension: number;
   readonly #isIdBefore: (rowA: number, rowB: number) => boolean;
   readonly #maximumBytes: number;
@@ -119,6 +121,18 @@ export class ScalarShard implements VectorShard {
     return answers;
   }
 
+  save(): never {
+    throw notOutside();
+  }
+
+  endSave(): never {
+    throw notOutside();
+  }
+
+  load(): never {
+    throw notOutside();
+  }
+
   free(): void {
     this.#isFreed = true;
     this.#blocks = [];
@@ -188,4 +202,8 @@ class TopHits {
     this.#hits.length = Math.min(this.#hits.length, this.#k);
     return this.#hits;
   }
+}
+
+function notOutside(): LodestoneError {
+  return new LodestoneError("INVALID", "Plain JavaScript keeps vectors in memory, and a shard that does has no image.");
 }

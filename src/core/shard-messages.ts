@@ -4,11 +4,19 @@
  */
 import type { ErrorReply } from "../threads/worker-calls.ts";
 import type { Similarity } from "./similarity.ts";
+import type { VectorFolder } from "./vector-file.ts";
 import type { ShardSearch } from "./vector-shard.ts";
 import type { Build, WasmModule } from "./wasm-module.ts";
 
 export type ShardRequest =
-  | { type: "open"; dimension: number; module: WasmModule | undefined; maximumMemoryBytes: number | undefined }
+  | {
+      type: "open";
+      dimension: number;
+      module: WasmModule | undefined;
+      maximumMemoryBytes: number | undefined;
+      /** Where the shard keeps its vectors, under this name; undefined: in memory. */
+      vectors: { folder: VectorFolder; name: string } | undefined;
+    }
   /**
    * `rows` are the worker's own row numbers; `matrix` is f32[rows.length × dimension]. Rows are reserved
    * before any is set.
@@ -20,7 +28,16 @@ export type ShardRequest =
   | { type: "search"; queries: Float32Array; search: Omit<ShardSearch, "exchange">; shard: number; exchange: SharedArrayBuffer | undefined }
   /** Of one query, see score-rows.ts. */
   | { type: "score"; query: Float32Array; rows: Uint32Array; similarity: Similarity }
-  | { type: "memory" };
+  /** Pieces of the shard's image; undefined after the last. */
+  | { type: "save"; isFirst: boolean }
+  | { type: "endSave"; isKept: boolean }
+  /** Takes in a piece of an image. */
+  | { type: "load"; piece: Uint8Array }
+  /** The rows that have a vector, ascending. */
+  | { type: "rows" }
+  /** The ids of rows that came with an image. */
+  | { type: "name"; rows: Uint32Array; ids: string[] }
+  | { type: "usage" };
 
 /** One worker's answer: ids and scores, best first. */
 export interface ShardAnswer {
@@ -31,14 +48,26 @@ export interface ShardAnswer {
   scores: Float64Array;
 }
 
+/** What a shard holds. */
+export interface ShardUsage {
+  memoryBytes: number;
+  fileBytes: number;
+}
+
 export interface ShardResults {
-  open: Build;
+  open: { build: Build; isOutside: boolean };
   set: undefined;
   clear: undefined;
   read: Float32Array;
   search: ShardAnswer[];
   score: Float64Array;
-  memory: number;
+  save: Uint8Array | undefined;
+  endSave: undefined;
+  /** Whether that was the last piece. */
+  load: boolean;
+  rows: Uint32Array;
+  name: undefined;
+  usage: ShardUsage;
 }
 
 export interface ShardReply {

@@ -13,19 +13,24 @@ import { nodeModule } from "./node-modules.ts";
 import { scoreRows } from "./score-rows.ts";
 import type { ShardReply, ShardRequest } from "./shard-messages.ts";
 import { ThresholdExchange } from "./threshold-exchange.ts";
+import { openInFolder } from "./vector-file.ts";
 import type { VectorShard } from "./vector-shard.ts";
 
 const ids: string[] = [];
 let shard: VectorShard | undefined;
+let image: Iterator<Uint8Array> | undefined;
+let loader: Generator<undefined, void, Uint8Array> | undefined;
 
 async function handle(request: ShardRequest): Promise<unknown> {
   if (request.type === "open") {
+    const { vectors } = request;
     shard = await createShardOf(request.module, {
       dimension: request.dimension,
+      vectors: vectors && (await openInFolder(vectors.folder, vectors.name)),
       maximumMemoryBytes: request.maximumMemoryBytes,
       isIdBefore: (a, b) => compareText(ids[a]!, ids[b]!) < 0,
     });
-    return shard.build;
+    return { build: shard.build, isOutside: shard.isOutside };
   }
   if (shard === undefined) throw new Error("The worker was not opened.");
   switch (request.type) {
@@ -58,8 +63,30 @@ async function handle(request: ShardRequest): Promise<unknown> {
     }
     case "score":
       return scoreRows(shard, request.query, request.rows, request.similarity);
-    case "memory":
-      return shard.memoryBytes;
+    case "save":
+      if (request.isFirst) image = shard.save()[Symbol.iterator]();
+      return image?.next().value ?? undefined;
+    case "endSave":
+      shard.endSave(request.isKept);
+      return undefined;
+    case "load":
+      if (loader === undefined) {
+        loader = shard.load();
+        loader.next();
+      }
+      return loader.next(request.piece).done;
+    case "rows": {
+      const rows = new Uint32Array(shard.size);
+      for (let row = 0, i = 0; i < rows.length; row++) if (shard.has(row)) rows[i++] = row;
+      return rows;
+    }
+    case "name":
+      request.rows.forEach((row, i) => {
+        ids[row] = request.ids[i]!;
+      });
+      return undefined;
+    case "usage":
+      return { memoryBytes: shard.memoryBytes, fileBytes: shard.fileBytes };
   }
 }
 

@@ -2,20 +2,24 @@
  * The byte format of an index, little-endian, the same in Node and browsers:
  *
  *   0  "LODESTN\0"     8 bytes
- *   8  version u32     1, or 2 when values follow the vectors
+ *   8  version u32     1; 2 when values follow the vectors; 3 and 4 are 1 and 2 of an index whose vectors are in a file
  *   12 dimension u32
  *   16 count u32       vectors
  *   20 idBytes u32     UTF-8 length of all ids together
  *   24 idEnd u32[count]        where each id ends
  *      ids, UTF-8, padded with zeros to 4
  *      vectors f32[count × dimension]
- *      version 2: texts, each a byte length u32 and UTF-8 padded with zeros to 4: the schema of the columns,
+ *      version 3 and 4, in place of the vectors: row u32[count], ascending; u32 number of shards; pieces of the shards'
+ *                 images (shard-image.ts), shard after shard, each a byte length u32 and its bytes padded with zeros to 4;
+ *                 u32 0
+ *      version 2 and 4: texts, each a byte length u32 and UTF-8 padded with zeros to 4: the schema of the columns,
  *                 then the values of ROWS_PER_TEXT rows each
  *      checksum u32    XXH32 (seed 0) of everything before it
  *
  * A change of any single bit changes the checksum: each step of XXH32 is a bijection of the word that it
- * takes in. Codes are not stored. They are recomputed from the vectors, so a snapshot cannot make a search
- * skip a row wrongly.
+ * takes in. In versions 1 and 2 codes are not stored. They are recomputed from the vectors, so a snapshot cannot make a
+ * search skip a row wrongly. Those of versions 3 and 4 are as good as the checksum; the vectors themselves are checked
+ * whenever they are read.
  *
  * Snapshots are written and read in pieces of about PIECE_BYTES, so nobody has to hold the whole or wait for
  * it.
@@ -33,6 +37,8 @@ const ID_PIECE_BYTES = 2 ** 17;
 const ENDS_PER_PIECE = 2 ** 14;
 /** Rows per text of values: some milliseconds to write or read. */
 const ROWS_PER_TEXT = 1024;
+/** Rows are numbered by u32, and a mask has a bit for each. */
+const MAX_ROWS = 2 ** 32 - 1;
 /** A greater length can only come from damage. */
 const MAX_TEXT_BYTES = 2 ** 30;
 
@@ -41,8 +47,22 @@ function rowsPerPiece(dimension: number): number {
   return Math.max(1, Math.floor(PIECE_BYTES / (4 * dimension)));
 }
 
-/** What the writer needs next. `totalRows`: number of ids. */
-export type SnapshotWant = { vectors: [from: number, to: number]; totalRows: number } | { values: [from: number, to: number] };
+/**
+ * What the writer needs next: vectors, f32[rows × dimension], or the numbers of rows, or the next piece of an image, undefined after
+ * the last; or values, as text. `totalRows`: number of ids.
+ */
+export type SnapshotWant =
+  | { vectors: [from: number, to: number]; totalRows: number }
+  | { rows: [from: number, to: number] }
+  | { image: true }
+  | { values: [from: number, to: number] };
+
+export type SnapshotGift = Float32Array | Uint32Array | Uint8Array | string | undefined;
+
+/** A greater number of shards can only come from damage. */
+const MAX_SHARDS = 1024;
+/** Row numbers in one piece. */
+const NUMBERS_PER_PIECE = 2 ** 16;
 
 export interface SnapshotContents {
   readonly dimension: number;
@@ -50,18 +70,20 @@ export interface SnapshotContents {
   gatherIds(): Iterable<readonly string[]>;
   /** The schema of the columns, if the index has any. */
   readonly schema: string | undefined;
+  /** Of an index whose vectors are in a file: its number of shards. */
+  readonly imageShards?: number | undefined;
 }
 
 /**
  * Yields the pieces of a snapshot in order. Where it needs vectors or values, it yields a SnapshotWant and
- * expects them through `next`: f32[rows × dimension] as a Float32Array, values as text. While it gathers ids
- * it yields undefined: it needs nothing, but lets others run.
+ * expects them through `next`. While it gathers ids it yields undefined: it needs nothing, but lets others run.
  */
 export function* writeSnapshot({
   dimension,
   gatherIds,
   schema,
-}: SnapshotContents): Generator<Uint8Array<ArrayBuffer> | SnapshotWant | undefined, void, Float32Array | string | undefined> {
+  imageShards,
+}: SnapshotContents): Generator<Uint8Array<ArrayBuffer> | SnapshotWant | undefined, void, SnapshotGift> {
   const checksum = new Xxh32();
   const summed = (bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
     checksum.update(bytes);
@@ -79,16 +101,30 @@ export function* writeSnapshot({
   }
   const header = new Uint8Array(HEADER_BYTES);
   header.set(encoder.encode(MAGIC));
-  new Uint32Array(header.buffer, 8).set([schema === undefined ? 1 : 2, dimension, count, idBytes]);
+  const version = (schema === undefined ? 1 : 2) + (imageShards === undefined ? 0 : 2);
+  new Uint32Array(header.buffer, 8).set([version, dimension, count, idBytes]);
   yield summed(header);
   let end = 0;
   for (const ids of steps) yield summed(bytesOf(Uint32Array.from(ids, (id) => (end += utf8Length(id)))));
   for (const ids of steps) yield summed(encoder.encode(ids.join("")));
   yield summed(new Uint8Array(padding(idBytes)));
   const step = rowsPerPiece(dimension);
-  for (let from = 0; from < count; from += step) {
+  for (let from = 0; from < count && imageShards === undefined; from += step) {
     const matrix = (yield { vectors: [from, Math.min(from + step, count)], totalRows: count }) as Float32Array<ArrayBuffer>;
     yield summed(bytesOf(matrix));
+  }
+  if (imageShards !== undefined) {
+    for (let from = 0; from < count; from += NUMBERS_PER_PIECE) {
+      yield summed(bytesOf((yield { rows: [from, Math.min(from + NUMBERS_PER_PIECE, count)] }) as Uint32Array<ArrayBuffer>));
+    }
+    yield summed(bytesOf(Uint32Array.of(imageShards)));
+    for (let piece = yield { image: true }; piece !== undefined; piece = yield { image: true }) {
+      const { length } = piece as Uint8Array;
+      yield summed(bytesOf(Uint32Array.of(length)));
+      yield summed(piece as Uint8Array<ArrayBuffer>);
+      yield summed(new Uint8Array(padding(length)));
+    }
+    yield summed(bytesOf(Uint32Array.of(0)));
   }
   if (schema !== undefined) {
     const text = (value: string): Uint8Array<ArrayBuffer> => {
@@ -111,9 +147,14 @@ export function* writeSnapshot({
  * must then undo that.
  */
 export interface SnapshotVisitor {
-  /** Called before any row. `hasValues`: values will follow. */
-  start(dimension: number, count: number, hasValues: boolean): void;
+  /** Called before any row. `hasValues`: values will follow. `isImage`: images and the numbers of rows, not vectors. */
+  start(dimension: number, count: number, hasValues: boolean, isImage: boolean): void;
   rows(ids: readonly string[], matrix: Float32Array<ArrayBuffer>): void;
+  /** The numbers of the next rows, ascending. */
+  numbers(ids: readonly string[], rows: Uint32Array): void;
+  shards(count: number): void;
+  /** The next piece of an image; undefined after the last. */
+  image(piece: Uint8Array<ArrayBuffer> | undefined): void;
   schema(schema: string): void;
   /** The values of the next `ids`, in the order of `rows`. */
   values(ids: readonly string[], text: string): void;
@@ -134,19 +175,22 @@ export function* readSnapshot(visitor: SnapshotVisitor): Generator<number, void,
   const head = yield* take(HEADER_BYTES);
   for (let i = 0; i < MAGIC.length; i++) if (head[i] !== MAGIC.charCodeAt(i)) throw corrupt("it does not begin as one");
   const [version, dimension, count, idBytes] = new Uint32Array(head.buffer, 8) as unknown as [number, number, number, number];
-  if (version !== 1 && version !== 2) throw corrupt(`it has version ${version}, this library reads version 1 and 2`);
+  if (!(version >= 1 && version <= 4)) throw corrupt(`it has version ${version}, this library reads versions 1 to 4`);
+  const isImage = version > 2;
+  const hasValues = version % 2 === 0;
   if (dimension < 1 || dimension > MAX_DIMENSION) throw corrupt(`it has dimension ${dimension}`);
   const ids = yield* takeIds(take, count, idBytes);
-  visitor.start(dimension, count, version === 2);
+  visitor.start(dimension, count, hasValues, isImage);
+  if (isImage) yield* readImages(take, ids, visitor);
   const step = rowsPerPiece(dimension);
-  for (let from = 0; from < count; from += step) {
+  for (let from = 0; from < count && !isImage; from += step) {
     const rows = Math.min(step, count - from);
     const bytes = yield* take(4 * rows * dimension);
     const matrix = new Float32Array(bytes.buffer);
     for (const x of matrix) if (x - x !== 0) throw corrupt("a vector is not finite");
     visitor.rows(ids.slice(from, from + rows), matrix);
   }
-  if (version === 2) {
+  if (hasValues) {
     const decoder = utf8Decoder();
     const text = function* (): Generator<number, string, Uint8Array> {
       const length = new DataView((yield* take(4)).buffer).getUint32(0, true);
@@ -163,6 +207,31 @@ export function* readSnapshot(visitor: SnapshotVisitor): Generator<number, void,
 }
 
 type Take = (length: number) => Generator<number, Uint8Array<ArrayBuffer>, Uint8Array>;
+
+/** What versions 3 and 4 have in place of the vectors. */
+function* readImages(take: Take, ids: readonly string[], visitor: SnapshotVisitor): Generator<number, void, Uint8Array> {
+  let next = 0;
+  for (let from = 0; from < ids.length; from += NUMBERS_PER_PIECE) {
+    const numbers = new Uint32Array((yield* take(4 * Math.min(NUMBERS_PER_PIECE, ids.length - from))).buffer);
+    for (const row of numbers) {
+      if (row < next || row >= MAX_ROWS) throw corrupt("the numbers of its rows do not ascend");
+      next = row + 1;
+    }
+    visitor.numbers(ids.slice(from, from + numbers.length), numbers);
+  }
+  const word = function* (): Generator<number, number, Uint8Array> {
+    return new DataView((yield* take(4)).buffer).getUint32(0, true);
+  };
+  const shards = yield* word();
+  if (shards < 1 || shards > MAX_SHARDS) throw corrupt(`it has ${shards} shards`);
+  visitor.shards(shards);
+  for (let length = yield* word(); length > 0; length = yield* word()) {
+    if (length > MAX_TEXT_BYTES) throw corrupt(`it has a piece of ${length} bytes`);
+    const bytes = yield* take(length + padding(length));
+    visitor.image(bytes.subarray(0, length));
+  }
+  visitor.image(undefined);
+}
 
 /** Also in pieces, so that a damaged count does not allocate more than there is. */
 function* takeIds(take: Take, count: number, idBytes: number): Generator<number, string[], Uint8Array> {

@@ -8,7 +8,7 @@ import { ByteReader, type ByteSource, type ByteStream } from "./byte-stream.ts";
 import { checkTransfer, LOAD_OPTIONS } from "./options.ts";
 import type { CheckedValues, RowColumns } from "./row-columns.ts";
 import type { RowDirectory } from "./row-directory.ts";
-import { corrupt, readSnapshot, type SnapshotContents, type SnapshotWant, writeSnapshot } from "./snapshot.ts";
+import { corrupt, readSnapshot, type SnapshotContents, type SnapshotGift, type SnapshotWant, writeSnapshot } from "./snapshot.ts";
 
 export interface TransferProgress {
   /** Number of vectors done. */
@@ -25,7 +25,9 @@ export interface TransferOptions {
 
 /** What an index provides to be written. */
 export interface TransferSource extends SnapshotContents {
-  give(want: SnapshotWant): Promise<Float32Array | string> | Float32Array | string;
+  give(want: SnapshotWant): Promise<SnapshotGift> | SnapshotGift;
+  /** Called when the writing has ended, of an index that gives images. `isKept`: with the last piece. */
+  end?(isKept: boolean): void | Promise<void>;
   /** A number that changes with every change of the index. */
   changes(): number;
 }
@@ -56,7 +58,7 @@ export function gatherRows(
 }
 
 /** The whole snapshot at once. */
-export function snapshotBytes(source: SnapshotContents & { give(want: SnapshotWant): Float32Array | string }): Uint8Array<ArrayBuffer> {
+export function snapshotBytes(source: SyncTransferSource): Uint8Array<ArrayBuffer> {
   const pieces: Uint8Array[] = [];
   const writer = writeSnapshot(source);
   for (let step = writer.next(); !step.done; ) {
@@ -64,8 +66,12 @@ export function snapshotBytes(source: SnapshotContents & { give(want: SnapshotWa
     if (ArrayBuffer.isView(wanted)) pieces.push(wanted);
     step = wanted === undefined || ArrayBuffer.isView(wanted) ? writer.next() : writer.next(source.give(wanted));
   }
+  source.end?.(true);
   return joined(pieces);
 }
+
+/** Of an index in this thread. */
+export type SyncTransferSource = Omit<TransferSource, "give" | "end"> & { give(want: SnapshotWant): SnapshotGift; end?(isKept: boolean): void };
 
 export function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
@@ -98,24 +104,30 @@ async function* piecesSince(
   };
   const slices = new Slices();
   const writer = writeSnapshot(source);
-  throwIfAborted(signal);
-  unchanged();
-  for (let step = writer.next(); !step.done; ) {
-    const wanted = step.value;
-    if (ArrayBuffer.isView(wanted)) {
-      yield wanted;
-      step = writer.next();
-    } else if (wanted === undefined) {
-      unchanged();
-      step = writer.next();
-    } else {
-      const given = await source.give(wanted);
-      unchanged();
-      step = writer.next(given);
-      if ("vectors" in wanted) onProgress?.({ rows: wanted.vectors[1], totalRows: wanted.totalRows });
-    }
-    await slices.pause();
+  let isKept = false;
+  try {
     throwIfAborted(signal);
+    unchanged();
+    for (let step = writer.next(); !step.done; ) {
+      const wanted = step.value;
+      if (ArrayBuffer.isView(wanted)) {
+        yield wanted;
+        step = writer.next();
+      } else if (wanted === undefined) {
+        unchanged();
+        step = writer.next();
+      } else {
+        const given = await source.give(wanted);
+        unchanged();
+        step = writer.next(given);
+        if ("vectors" in wanted) onProgress?.({ rows: wanted.vectors[1], totalRows: wanted.totalRows });
+      }
+      await slices.pause();
+      throwIfAborted(signal);
+    }
+    isKept = true;
+  } finally {
+    await source.end?.(isKept);
   }
 }
 
@@ -140,6 +152,7 @@ export function snapshotStream(source: TransferSource, options: TransferOptions)
 }
 
 export interface LoadOptions extends TransferOptions {
+  vectors?: unknown;
   rows?: RowDirectory | undefined;
   columns?: RowColumns | undefined;
 }
@@ -147,6 +160,14 @@ export interface LoadOptions extends TransferOptions {
 /** What loading needs from either kind of index. */
 interface Loadable {
   readonly rows: RowDirectory;
+  /** Number of vectors. */
+  readonly size: number;
+  /** Whether its vectors are in a file. */
+  readonly isOutside: boolean;
+  /** Takes in the images of its shards, piece after piece; undefined after the last. @throws {LodestoneError} CORRUPT. */
+  loadImage(piece: Uint8Array<ArrayBuffer> | undefined): void | Promise<void>;
+  /** Call it when the images are there and the directory has the ids of their rows: rows without an id are cleared. */
+  adoptRows(): void | Promise<void>;
   upsertMany(ids: readonly string[], matrix: Float32Array): void | Promise<void>;
   free(): void | Promise<void>;
 }
@@ -161,7 +182,7 @@ interface Loadable {
 export async function loadSnapshot<Index extends Loadable>(
   source: ByteSource,
   options: LoadOptions,
-  create: (dimension: number) => Promise<Index>,
+  create: (dimension: number, shards: number | undefined) => Promise<Index>,
 ): Promise<Index> {
   checkTransfer(options, LOAD_OPTIONS);
   const reader = new ByteReader(source, options.signal);
@@ -171,16 +192,50 @@ export async function loadSnapshot<Index extends Loadable>(
   let totalRows = 0;
   let rows = 0;
   let fault: LodestoneError | undefined;
+  let createIndex: ((shards: number | undefined) => Promise<void>) | undefined;
+  /** The ids and their rows, until the images are there. */
+  const named: [readonly string[], Uint32Array][] = [];
   /** Asynchronous work for what the parser has found. */
   const found: (() => void | Promise<void>)[] = [];
   const parser = readSnapshot({
-    start(dimension, count, hasValues) {
+    start(dimension, count, hasValues, isImage) {
       totalRows = count;
+      if (isImage && options.vectors === undefined) {
+        throw new LodestoneError("INVALID", "The snapshot's vectors are in a file; give it with the option `vectors`.");
+      }
+      if (isImage && (options.rows?.capacity ?? 0) > 0) {
+        throw new LodestoneError("INVALID", "A snapshot whose vectors are in a file has rows of its own; the directory `rows` has to be empty.");
+      }
       if (hasValues && options.columns === undefined) {
         throw new LodestoneError("INVALID", "The snapshot holds values of columns; give the option `columns` with the same columns.");
       }
+      createIndex = async (shards) => {
+        index = await create(dimension, shards);
+      };
+      if (!isImage) found.push(() => createIndex!(undefined));
+    },
+    numbers(ids, numbers) {
+      named.push([ids, numbers]);
+    },
+    shards(count) {
       found.push(async () => {
-        index = await create(dimension);
+        await createIndex!(count);
+        if (!index!.isOutside) throw corrupt("its vectors are in a file, and an index of this dimension or build has them in memory");
+      });
+    },
+    image(piece) {
+      found.push(async () => {
+        await index!.loadImage(piece);
+        if (piece !== undefined) return;
+        for (const [ids, numbers] of named.splice(0)) {
+          undo.note(ids);
+          index!.rows.restore(ids, numbers);
+          rows += ids.length;
+          options.onProgress?.({ rows, totalRows });
+          await slices.pause();
+        }
+        await index!.adoptRows();
+        if (index!.size !== totalRows) throw corrupt("its images have other rows than its ids");
       });
     },
     rows(ids, matrix) {

@@ -4,6 +4,7 @@
  * Answers equal those of an exhaustive float64 computation over the stored float32 values: same ids, same
  * order, same scores, whichever build runs.
  */
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import { checkBytes, checkIds, checkMany } from "./batch-input.ts";
 import type { ByteSource, ByteStream } from "./byte-stream.ts";
 import { createShard } from "./create-shard.ts";
@@ -22,9 +23,10 @@ import {
   withColumns,
 } from "./search-input.ts";
 import type { Similarity } from "./similarity.ts";
-import type { SnapshotWant } from "./snapshot.ts";
+import { startLoader } from "./shard-image.ts";
 import { isTextSearch, type TextSearch, type TextSearchResult } from "./text-search.ts";
-import { gatherRows, loadSnapshot, snapshotBytes, snapshotStream, type TransferOptions, type TransferSource } from "./transfer.ts";
+import { gatherRows, loadSnapshot, type SyncTransferSource, snapshotBytes, snapshotStream, type TransferOptions } from "./transfer.ts";
+import type { VectorFile } from "./vector-file.ts";
 import { checkDimension, toFloat32 } from "./vector-input.ts";
 import type { ScanCounts, ShardHits, VectorShard } from "./vector-shard.ts";
 import type { Build } from "./wasm-module.ts";
@@ -45,6 +47,13 @@ export interface VectorIndexOptions<Columns extends RowColumns = RowColumns> {
    * Indexes that share a directory also share its columns.
    */
   columns?: Columns | undefined;
+  /**
+   * Where the float32 vectors are kept; default: in memory. With a file, memory holds only their codes, a third of their
+   * size, and a search reads the few vectors that it scores; the answers are the same. In Node `openVectorFile(path)`, in
+   * a browser's worker a `FileSystemSyncAccessHandle`. What the file held is overwritten. The index does not close it.
+   * Without effect on dimensions below 48 and where WebAssembly does not run.
+   */
+  vectors?: VectorFile | undefined;
 }
 
 /** Options of fromBytes and fromStream. */
@@ -60,6 +69,7 @@ export class VectorIndex<Columns extends RowColumns = RowColumns> {
   readonly #columns: RowColumns | undefined;
   readonly #holder: { clearRow(row: number): void };
   #changes = 0;
+  #loader: ((piece: Uint8Array | undefined) => void) | undefined;
 
   private constructor(shard: VectorShard, rows: RowDirectory, ownsRows: boolean, columns: RowColumns | undefined) {
     this.#shard = shard;
@@ -85,10 +95,13 @@ export class VectorIndex<Columns extends RowColumns = RowColumns> {
     checkDimension(options.dimension);
     const rows = options.rows ?? new RowDirectory();
     options.columns?.bind(rows);
+    const { vectors } = options;
+    checkType(vectors === undefined || typeof vectors?.read === "function", "vectors", vectors, "a file, as openVectorFile opens one");
     const shard = await createShard({
       dimension: options.dimension,
       isIdBefore: (a, b) => rows.isBefore(a, b),
       maximumMemoryBytes: options.maximumMemoryBytes,
+      vectors,
     });
     return new VectorIndex(shard, rows, options.rows === undefined, options.columns);
   }
@@ -115,6 +128,16 @@ export class VectorIndex<Columns extends RowColumns = RowColumns> {
   /** Bytes of linear memory held. */
   get memoryBytes(): number {
     return this.#shard.memoryBytes;
+  }
+
+  /** Bytes of the file of the vectors; 0 when they are in memory. */
+  get fileBytes(): number {
+    return this.#shard.fileBytes;
+  }
+
+  /** Whether the vectors are in a file. @internal */
+  get isOutside(): boolean {
+    return this.#shard.isOutside;
   }
 
   /** What the last search read; for measurements. */
@@ -281,7 +304,8 @@ export class VectorIndex<Columns extends RowColumns = RowColumns> {
 
   /**
    * One buffer that fromBytes reads: versioned and checksummed, the same in Node and browsers. It blocks the
-   * thread until done; toStream does not.
+   * thread until done; toStream does not. If the vectors are in a file, the buffer does not have them and belongs to that
+   * file, as it is now and until the index is saved again; keep both.
    */
   toBytes(): Uint8Array<ArrayBuffer> {
     return snapshotBytes(this.#contents());
@@ -322,10 +346,24 @@ export class VectorIndex<Columns extends RowColumns = RowColumns> {
     source: ByteSource,
     options: LoadIndexOptions<Columns> = {},
   ): Promise<VectorIndex<Columns>> {
-    return loadSnapshot(source, options, (dimension) => {
-      const { rows, maximumMemoryBytes, columns } = options;
-      return VectorIndex.create({ dimension, rows, maximumMemoryBytes, columns });
+    return loadSnapshot(source, options, (dimension, shards) => {
+      const { rows, maximumMemoryBytes, columns, vectors } = options;
+      if ((shards ?? 1) !== 1) throw new LodestoneError("INVALID", `The snapshot is of ${shards} shards; load it as a ParallelVectorIndex.`);
+      return VectorIndex.create({ dimension, rows, maximumMemoryBytes, columns, vectors });
     });
+  }
+
+  /** Takes in the pieces of an image, into an empty index. @internal */
+  loadImage(piece: Uint8Array<ArrayBuffer> | undefined): void {
+    this.#loader ??= startLoader(this.#shard.load());
+    this.#loader(piece);
+  }
+
+  /** Call it after loadImage, when the directory has the ids of the rows: rows without an id are cleared. @internal */
+  adoptRows(): void {
+    for (let row = 0; row < this.#shard.capacity; row++) {
+      if (this.#shard.has(row) && this.rows.idOf(row) === undefined) this.#shard.clear(row);
+    }
   }
 
   /** Frees the memory. The index cannot be used afterwards; a shared directory is left unchanged. */
@@ -358,16 +396,21 @@ export class VectorIndex<Columns extends RowColumns = RowColumns> {
     return toSearchResult(totalCount, results, plan, this.rows, this.#columns);
   }
 
-  #contents(): TransferSource & { give(want: SnapshotWant): Float32Array | string } {
+  #contents(): SyncTransferSource {
     const { rows, gatherIds } = gatherRows(this.rows, (row) => this.#shard.has(row));
     const d = this.dimension;
+    const image = this.#shard.isOutside ? this.#shard.save()[Symbol.iterator]() : undefined;
     return {
+      imageShards: image && 1,
+      ...(image && { end: (isKept: boolean) => this.#shard.endSave(isKept) }),
       dimension: d,
       gatherIds,
       schema: this.#columns?.schema,
       changes: () => this.#changes,
       give: (want) => {
         if ("values" in want) return this.#columns!.encode(rows.slice(...want.values));
+        if ("rows" in want) return Uint32Array.from(rows.slice(...want.rows));
+        if ("image" in want) return image!.next().value ?? undefined;
         const [from, to] = want.vectors;
         const matrix = new Float32Array((to - from) * d);
         for (let i = from; i < to; i++) matrix.set(this.#shard.read(rows[i]!)!, (i - from) * d);

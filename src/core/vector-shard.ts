@@ -1,6 +1,7 @@
 /** The rows of one linear memory, addressed by number. It knows no ids; VectorIndex does. */
 import type { Similarity } from "./similarity.ts";
 import type { ThresholdExchange } from "./threshold-exchange.ts";
+import type { VectorFile } from "./vector-file.ts";
 import type { Build } from "./wasm-module.ts";
 
 export interface ShardSearch {
@@ -34,6 +35,10 @@ export interface ScanCounts {
    * shared by several queries counts once.
    */
   bytes: number;
+  /** Rows read from the file of the vectors, those between two wanted ones included; 0 when vectors are in memory. */
+  fetchedRows: number;
+  /** Their bytes. */
+  fetchedBytes: number;
 }
 
 export interface ShardHits {
@@ -54,6 +59,11 @@ export interface ShardOptions {
   isIdBefore: (rowA: number, rowB: number) => boolean;
   /** Memory limit in bytes; default and maximum 4 GiB. */
   maximumMemoryBytes?: number | undefined;
+  /**
+   * Where the float32 vectors are kept; default: in memory. Without effect on dimensions below 48, whose rows have no
+   * codes, and on the scalar build.
+   */
+  vectors?: VectorFile | undefined;
 }
 
 /**
@@ -68,6 +78,10 @@ export interface VectorShard {
   readonly size: number;
   /** Bytes of memory held. */
   readonly memoryBytes: number;
+  /** Bytes of the file of the vectors; 0 when they are in memory. */
+  readonly fileBytes: number;
+  /** Whether the vectors are in a file. Only such shards have images. */
+  readonly isOutside: boolean;
   /**
    * Makes room for rows 0..rows − 1. @throws {LodestoneError} OUT_OF_MEMORY at the limit; stored rows stay
    * searchable.
@@ -82,6 +96,18 @@ export interface VectorShard {
   read(row: number): Float32Array | undefined;
   /** `queries` is one or more queries, n × dimension. There is one answer for each. */
   search(queries: Float32Array, options: ShardSearch): ShardHits[];
+  /**
+   * The shard without its vectors, in pieces (shard-image.ts). What an image refers to stays in the file until a later
+   * one is kept. Nothing may be written before its end.
+   */
+  save(): Iterable<Uint8Array<ArrayBuffer>>;
+  /** Call it after `save`: whether its image takes the place of all earlier ones. */
+  endSave(isKept: boolean): void;
+  /**
+   * Loads an image into an empty shard: `next` takes its pieces in order, and is done with the last.
+   * @throws {LodestoneError} from `next`: CORRUPT, OUT_OF_MEMORY.
+   */
+  load(): Generator<undefined, void, Uint8Array>;
   /** For measurements. Counts no rows in builds and plans that read no codes. */
   readonly lastScan: ScanCounts;
   /** Frees the memory. The shard cannot be used afterwards. */

@@ -1,6 +1,8 @@
 /** VectorShard over an instance of assembly/. */
 import { instantiateSync } from "@assemblyscript/loader";
 import { LodestoneError } from "../errors/lodestone-error.ts";
+import { damaged, RowStore } from "./row-store.ts";
+import { type ImageExports, loadImage, saveImage } from "./shard-image.ts";
 import { similarityCode } from "./similarity.ts";
 import type { ThresholdExchange } from "./threshold-exchange.ts";
 import type { Plan, ScanCounts, ShardHits, ShardOptions, ShardSearch, VectorShard } from "./vector-shard.ts";
@@ -12,18 +14,17 @@ const MAX_PAGES = 65536;
 const PLAN_CODES: Record<Plan, number> = { floats: 0, auto: 1, sketches: 2 };
 
 /** The exports of assembly/index.ts. Booleans and addresses come as i32. */
-interface CoreExports extends Record<string, unknown> {
-  memory: WebAssembly.Memory;
-  initialize(dimension: number, maximumPages: number): number;
+interface CoreExports extends ImageExports, Record<string, unknown> {
+  initialize(dimension: number, maximumPages: number, outside: number): number;
+  isOutside(): number;
   capacity(): number;
   size(): number;
   usedBytes(): bigint;
-  reserveRows(rows: number): number;
   rowPtr(row: number): number;
   stagingPtr(): number;
   isRelaxed(): number;
   set(row: number): void;
-  clearRow(row: number): number;
+  clear(row: number): number;
   hasRow(row: number): number;
   reserveQueries(count: number, k: number): number;
   queryPtr(query: number): number;
@@ -33,8 +34,14 @@ interface CoreExports extends Record<string, unknown> {
   resultCount(query: number): number;
   fullRowCount(): number;
   exactRowCount(): number;
+  fetchedRowCount(): number;
   scannedBytes(): number;
   resultsPtr(query: number): number;
+}
+
+/** Elements from one row to the next, as in assembly/rows/rows.ts. */
+function strideOf(dimension: number): number {
+  return Math.ceil(dimension / 4) * 4;
 }
 
 interface Instance {
@@ -53,13 +60,16 @@ export class WasmShard implements VectorShard {
   readonly #maximumPages: number;
   #instance: Instance | undefined;
   readonly #running: Running;
+  /** Where float32 are kept outside. */
+  readonly #store: RowStore | undefined;
 
-  private constructor(dimension: number, maximumPages: number, instance: Instance, running: Running) {
+  private constructor(dimension: number, maximumPages: number, instance: Instance, running: Running, store: RowStore | undefined) {
     this.build = instance.core.isRelaxed() === 0 ? "simd" : "relaxed";
     this.dimension = dimension;
     this.#maximumPages = maximumPages;
     this.#instance = instance;
     this.#running = running;
+    this.#store = store;
   }
 
   /** @throws {LodestoneError} OUT_OF_MEMORY when the memory limit is too small for an empty shard. */
@@ -68,11 +78,29 @@ export class WasmShard implements VectorShard {
     const running: Running = {};
     const tellScores = (ptr: number, count: number): void => running.exchange?.tell(memory.results(ptr >>> 0, count).scores);
     const sharedFloor = (): number => running.exchange?.floor ?? Number.NEGATIVE_INFINITY;
-    const { exports } = instantiateSync<CoreExports>(module, { host: { isIdBefore, tellScores, sharedFloor } });
+    const rowBytes = 4 * strideOf(options.dimension);
+    const store = options.vectors && new RowStore(options.vectors, rowBytes);
+    const bytesAt = (ptr: number, rows: number): Uint8Array<ArrayBuffer> => memory.bytes.subarray(ptr >>> 0, (ptr >>> 0) + rows * rowBytes);
+    const storeRows = (ptr: number, count: number, places: number): void =>
+      store!.store(bytesAt(ptr, count), memory.words.subarray(places >>> 2, (places >>> 2) + count));
+    const fetchRows = (runs: number, count: number): void => {
+      for (let i = 0, at = runs >>> 2; i < count; i++, at += 3) {
+        const [place, rows, to] = [memory.words[at]!, memory.words[at + 1]!, memory.words[at + 2]!];
+        store!.read(place, rows, bytesAt(to, rows));
+      }
+    };
+    const freePlace = (place: number): void => store!.free(place >>> 0);
+    const damagedRow = (): void => {
+      throw damaged("a row is not the one that was written");
+    };
+    const host = { isIdBefore, tellScores, sharedFloor, storeRows, fetchRows, freePlace, damagedRow };
+    const { exports } = instantiateSync<CoreExports>(module, { host });
     const memory = new LinearMemory(exports.memory);
     const maximumPages = Math.min(MAX_PAGES, Math.floor((options.maximumMemoryBytes ?? MAX_PAGES * PAGE_BYTES) / PAGE_BYTES));
-    const shard = new WasmShard(options.dimension, maximumPages, { core: exports, memory }, running);
-    if (exports.initialize(options.dimension, maximumPages) === 0) throw shard.#outOfMemory("an empty index");
+    const isInitialized = exports.initialize(options.dimension, maximumPages, store === undefined ? 0 : 1) !== 0;
+    const isOutside = isInitialized && exports.isOutside() !== 0;
+    const shard = new WasmShard(options.dimension, maximumPages, { core: exports, memory }, running, isOutside ? store : undefined);
+    if (!isInitialized) throw shard.#outOfMemory("an empty index");
     return shard;
   }
 
@@ -98,8 +126,16 @@ export class WasmShard implements VectorShard {
     return Number(this.#exports.usedBytes());
   }
 
+  get fileBytes(): number {
+    return this.#store?.bytes ?? 0;
+  }
+
+  get isOutside(): boolean {
+    return this.#store !== undefined;
+  }
+
   reserve(rows: number): void {
-    if (this.#exports.reserveRows(rows) === 0) throw this.#outOfMemory(`${rows} rows of dimension ${this.dimension}`);
+    if (this.#exports.reserve(rows) === 0) throw this.#outOfMemory(`${rows} rows of dimension ${this.dimension}`);
   }
 
   set(row: number, vector: Float32Array): void {
@@ -110,7 +146,7 @@ export class WasmShard implements VectorShard {
   }
 
   clear(row: number): boolean {
-    return this.#exports.clearRow(row) !== 0;
+    return this.#exports.clear(row) !== 0;
   }
 
   has(row: number): boolean {
@@ -150,7 +186,33 @@ export class WasmShard implements VectorShard {
 
   get lastScan(): ScanCounts {
     const core = this.#exports;
-    return { fullRows: core.fullRowCount(), exactRows: core.exactRowCount(), bytes: core.scannedBytes() };
+    const fetchedRows = core.fetchedRowCount();
+    return {
+      fullRows: core.fullRowCount(),
+      exactRows: core.exactRowCount(),
+      bytes: core.scannedBytes(),
+      fetchedRows,
+      fetchedBytes: fetchedRows * 4 * strideOf(this.dimension),
+    };
+  }
+
+  *save(): Generator<Uint8Array<ArrayBuffer>, void, void> {
+    const store = this.#requireStore();
+    store.beginImage();
+    yield* saveImage(this.#exports, this.dimension, () => store.end);
+    store.flush();
+  }
+
+  endSave(isKept: boolean): void {
+    this.#requireStore().endImage(isKept);
+  }
+
+  *load(): Generator<undefined, void, Uint8Array> {
+    const store = this.#requireStore();
+    const { rowsThere } = store;
+    const noRoom = (rows: number): Error => this.#outOfMemory(`${rows} rows`);
+    const { used, rowsOfFile } = yield* loadImage(this.#exports, { dimension: this.dimension, rowsThere, noRoom });
+    store.restore(used, rowsOfFile);
   }
 
   free(): void {
@@ -168,6 +230,11 @@ export class WasmShard implements VectorShard {
     words.set(mask.length > count ? mask.subarray(0, count) : mask, start);
     if (mask.length < count) words.fill(0, start + mask.length, start + count);
     return 1;
+  }
+
+  #requireStore(): RowStore {
+    if (this.#store === undefined) throw new LodestoneError("INVALID", "The vectors are in memory, and an index that has them there has no image.");
+    return this.#store;
   }
 
   #outOfMemory(what: string): LodestoneError {
@@ -192,12 +259,14 @@ export class LinearMemory {
   #floats: Float32Array<ArrayBuffer>;
   #doubles: Float64Array<ArrayBuffer>;
   #words: Uint32Array<ArrayBuffer>;
+  #bytes: Uint8Array<ArrayBuffer>;
 
   constructor(memory: WebAssembly.Memory) {
     this.#memory = memory;
     this.#floats = new Float32Array(memory.buffer);
     this.#doubles = new Float64Array(memory.buffer);
     this.#words = new Uint32Array(memory.buffer);
+    this.#bytes = new Uint8Array(memory.buffer);
   }
 
   /** Element i is at address 4 i. Get the view again after any call that can grow memory. */
@@ -210,6 +279,12 @@ export class LinearMemory {
   get words(): Uint32Array<ArrayBuffer> {
     this.#renew();
     return this.#words;
+  }
+
+  /** Element i is at address i. Get the view again after any call that can grow memory. */
+  get bytes(): Uint8Array<ArrayBuffer> {
+    this.#renew();
+    return this.#bytes;
   }
 
   /** Copies the `count` heap entries at address `ptr`. */
@@ -231,5 +306,6 @@ export class LinearMemory {
     this.#floats = new Float32Array(buffer);
     this.#doubles = new Float64Array(buffer);
     this.#words = new Uint32Array(buffer);
+    this.#bytes = new Uint8Array(buffer);
   }
 }

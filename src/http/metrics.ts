@@ -72,6 +72,11 @@ export class Metrics {
     );
     statusGauge("lodestone_search_rows", "Vectors in the search store.", () => search.status().rows);
     statusGauge("lodestone_search_memory_bytes", "Memory that the search store holds.", () => search.status().memoryBytes);
+    statusGauge(
+      "lodestone_search_file_bytes",
+      "Disk that the vectors of the search store take which are not in memory.",
+      () => search.status().fileBytes,
+    );
     statusGauge("lodestone_search_ready", "1 when the search store has caught up after the start.", () => (search.status().ready ? 1 : 0));
     if (search.status().parts !== undefined) {
       statusGauge(

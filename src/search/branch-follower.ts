@@ -51,6 +51,7 @@ export interface FollowerOptions extends SavedBranchOptions {
 const MAX_CHANGED_ATTEMPTS = 20;
 const CHANGED_RETRY_MS = 20;
 const ACKNOWLEDGE_EVERY_MS = 1_000;
+const NOTHING_HELD: BranchStats = { vectors: 0, texts: 0, memoryBytes: 0, fileBytes: 0 };
 /** Words that did not fit into memory are not read again for so long. */
 const TEXTS_AGAIN_MS = 5 * 60_000;
 
@@ -61,7 +62,7 @@ export class BranchFollower {
   readonly #engine: SearchEngine;
   #state: FollowedState | undefined;
   #changes = 0;
-  #stats: BranchStats = { vectors: 0, texts: 0, memoryBytes: 0 };
+  #stats = NOTHING_HELD;
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #isGone = false;
@@ -78,6 +79,8 @@ export class BranchFollower {
   #textsRefused: { readonly error: LodestoneError; readonly at: number } | undefined;
   readonly #saved: SavedBranch;
   #acknowledgedAt = Number.NEGATIVE_INFINITY;
+  /** The engine still holds what is damaged. */
+  #isDamaged = false;
 
   constructor(ref: BranchRef, records: FollowedRecords, engine: SearchEngine, options: FollowerOptions) {
     this.ref = ref;
@@ -160,7 +163,14 @@ export class BranchFollower {
     this.#epoch++;
     this.#state = undefined;
     this.#saved.reset();
-    this.#stats = { vectors: 0, texts: 0, memoryBytes: 0 };
+    this.#stats = NOTHING_HELD;
+  }
+
+  /** Call this when what the engine holds of the branch, or its snapshot, has turned out to be damaged: the records are read again. */
+  damaged(): void {
+    this.#saved.spoil();
+    this.reset();
+    this.#isDamaged = true;
   }
 
   /**
@@ -227,6 +237,8 @@ export class BranchFollower {
     let info: BranchInfo;
     try {
       info = await this.#records.branch(this.ref);
+      if (this.#isDamaged) await this.#engine.call("drop", { key: this.key });
+      this.#isDamaged = false;
       // A snapshot may have the words that did not fit.
       if (this.#state === undefined && this.#textsRefused === undefined) await this.#restore(info);
       if (this.#state === undefined || this.#state.incarnation !== info.incarnation) await this.#build(info);
@@ -239,6 +251,11 @@ export class BranchFollower {
         // Perhaps the vectors fit alone.
         if (this.#texts.size > 0) this.refuseTexts(error);
         throw new IndexFullError(error);
+      }
+      if (error instanceof LodestoneError && error.code === "CORRUPT") {
+        this.damaged();
+        this.#building = undefined;
+        throw damagedIndex(this.key, error);
       }
       if (!(error instanceof LodestoneError && error.code === "NOT_FOUND")) throw error;
       // Was the branch dropped, or only a table while it was being read?
@@ -374,6 +391,14 @@ export class BranchFollower {
     this.#acknowledgedAt = performance.now();
     await this.#records.feed.acknowledge(this.ref, position, incarnation);
   }
+}
+
+/** What searches are told until the records have been read again. */
+export function damagedIndex(key: BranchKey, cause: LodestoneError): LodestoneError {
+  return new LodestoneError("UNAVAILABLE", `The index of branch ${key} is made again from its records. ${cause.message}`, {
+    retryAfterSeconds: 1,
+    cause,
+  });
 }
 
 const hasAnyTexts = (schema: FollowedSchema): boolean => [...schema.values()].some(({ texts }) => texts === true);

@@ -54,17 +54,16 @@ export class BranchReader {
   /**
    * Reads the branch in full. Starts over if its schema changes meanwhile.
    *
-   * @param draftPath  where the snapshot is written meanwhile; undefined: none.
+   * @param path  of its snapshot; undefined: there is none.
    */
-  async build(first: BranchInfo, draftPath: string | undefined): Promise<ReachedState> {
+  async build(first: BranchInfo, path: string | undefined): Promise<ReachedState> {
     let info = first;
     for (let attempt = 0; attempt < MAX_SCHEMA_ATTEMPTS; attempt++) {
       const schema = followedSchema(info, this.#scope());
       const build = nextBuild++;
       const { incarnation, version } = info;
-      const begin = async (position: FeedPosition): Promise<void> => {
-        const draft = draftPath === undefined ? {} : { draft: { path: draftPath, position } };
-        await this.#engine.call("begin", { build, key: this.#key, incarnation, version, tables: schema, ...draft });
+      const begin = async (): Promise<void> => {
+        await this.#engine.call("begin", { build, key: this.#key, incarnation, version, tables: schema, path });
       };
       try {
         const tables = [...schema.values()].map(({ name, part }) => ({ table: name, ...(part && { part }) }));

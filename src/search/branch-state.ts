@@ -9,13 +9,21 @@ import type { LodestoneError } from "../errors/lodestone-error.ts";
 import { compileToMask } from "../filter/mask.ts";
 import { parseFilter } from "../filter/parse.ts";
 import type { FeedBatch } from "../records/feed/feed-types.ts";
-import { ColumnIndex } from "./column-index.ts";
+import { ColumnIndex, type ColumnPlacement } from "./column-index.ts";
 import { FOLLOWED_SYSTEM_COLUMNS, type FollowedColumn, type FollowedSchema, type FollowedTable } from "./followed-schema.ts";
 import { type BranchStats, type FoundAnswers, type FoundTexts, RESULT_BYTES, type SearchJob } from "./search-messages.ts";
-import { SearchTable } from "./table-index.ts";
+import { type SavedBatch, SearchTable } from "./table-index.ts";
 import { Hold } from "./text/hold.ts";
 import { searchTexts, type TextJob } from "./text/search-texts.ts";
 import { isSearchedType } from "./text/table-texts.ts";
+
+/** A column whose vectors are in files. */
+export interface ColumnFiles {
+  /** The catalog's id. */
+  readonly column: number;
+  readonly folder: string;
+  readonly shards: number;
+}
 
 export class BranchState {
   readonly incarnation: string;
@@ -24,7 +32,7 @@ export class BranchState {
   /** By name; the same tables as in the schema. */
   #tables = new Map<string, SearchTable>();
 
-  readonly #shardedFromBytes: number | undefined;
+  readonly #placement: ColumnPlacement;
   /** Searches of several steps, and changes. */
   readonly hold = new Hold();
   #lacksRecords = false;
@@ -34,21 +42,25 @@ export class BranchState {
   /** Called from time to time while the words of many records are read. */
   onGrowth: () => void = () => {};
 
-  private constructor(incarnation: string, version: number, shardedFromBytes: number | undefined) {
+  private constructor(incarnation: string, version: number, placement: ColumnPlacement) {
     this.incarnation = incarnation;
     this.#version = version;
-    this.#shardedFromBytes = shardedFromBytes;
+    this.#placement = placement;
   }
 
-  /** Empty tables of that schema. */
+  /**
+   * Empty tables of that schema.
+   * @param files  of columns whose rows images will bring (`loadImage`, `adoptRows`).
+   */
   static async create(
     incarnation: string,
     version: number,
     schema: FollowedSchema,
-    shardedFromBytes: number | undefined,
+    placement: ColumnPlacement,
+    files: readonly ColumnFiles[] = [],
   ): Promise<BranchState> {
-    const state = new BranchState(incarnation, version, shardedFromBytes);
-    await state.alter(version, schema, []);
+    const state = new BranchState(incarnation, version, placement);
+    await state.#alter(version, schema, [], files);
     return state;
   }
 
@@ -65,6 +77,52 @@ export class BranchState {
     for (const batch of batches) if (!this.#emptied.has(batch.table)) this.#tables.get(batch.table)?.apply(batch);
   }
 
+  /** Applies a batch of a snapshot. */
+  applySaved(batch: SavedBatch): void {
+    this.#tables.get(batch.table)?.apply(batch, batch.rows);
+  }
+
+  /** The columns whose vectors are in files. */
+  get files(): ColumnFiles[] {
+    return this.#columnsOnDisk().map(([column, { folder, shards }]) => ({ column, folder: folder!, shards }));
+  }
+
+  /** Pieces of the images of these columns, and undefined after the last of each, while changes and searches continue. */
+  async *images(): AsyncGenerator<{ readonly column: number; readonly piece: Uint8Array | undefined }, void> {
+    for (const [column, index] of this.#columnsOnDisk()) {
+      for await (const piece of index.images()) yield { column, piece };
+      yield { column, piece: undefined };
+    }
+  }
+
+  /** @param isKept  whether the images are on disk, and those before them are not needed any more. */
+  async endImages(isKept: boolean): Promise<void> {
+    for (const [, index] of this.#columnsOnDisk()) await index.endImages(isKept);
+  }
+
+  /** @throws {LodestoneError} CORRUPT. */
+  async loadImage(column: number, piece: Uint8Array<ArrayBuffer> | undefined): Promise<void> {
+    await this.#columnsOnDisk()
+      .find(([id]) => id === column)?.[1]
+      .loadImage(piece);
+  }
+
+  /** Call it when all batches and images of a snapshot are there. */
+  async adoptRows(): Promise<void> {
+    for (const table of this.#tables.values()) await table.adoptRows();
+  }
+
+  #columnsOnDisk(): [number, ColumnIndex][] {
+    const found: [number, ColumnIndex][] = [];
+    for (const [name, { columns }] of this.#schema) {
+      for (const { id, name: column } of columns.values()) {
+        const index = this.#tables.get(name)?.indexes.get(column);
+        if (index?.folder !== undefined) found.push([id, index]);
+      }
+    }
+    return found;
+  }
+
   /** Like SearchTable.settled. Await it after each `apply` and `alter`, before the next one. */
   async settled(): Promise<void> {
     for (const table of this.#tables.values()) await table.settled();
@@ -75,8 +133,12 @@ export class BranchState {
    * The others are removed, and new ones start empty. Then the batches, which use the new names, are applied.
    * If it rejects, nothing has changed.
    */
-  async alter(version: number, schema: FollowedSchema, batches: readonly FeedBatch[]): Promise<void> {
-    const indexes = await this.#createIndexes(schema);
+  alter(version: number, schema: FollowedSchema, batches: readonly FeedBatch[]): Promise<void> {
+    return this.#alter(version, schema, batches, []);
+  }
+
+  async #alter(version: number, schema: FollowedSchema, batches: readonly FeedBatch[], files: readonly ColumnFiles[]): Promise<void> {
+    const indexes = await this.#createIndexes(schema, files);
     const before = new Map([...this.#schema.values()].map((table) => [table.id, table]));
     const tables = new Map<string, SearchTable>();
     for (const table of schema.values()) {
@@ -86,7 +148,7 @@ export class BranchState {
       tables.set(table.name, data);
       before.delete(table.id);
     }
-    for (const gone of before.values()) this.#tables.get(gone.name)?.free();
+    for (const gone of before.values()) void this.#tables.get(gone.name)?.free();
     if ([...schema.values()].every(({ texts }) => texts !== true)) {
       this.#lacksRecords = false;
       this.#emptied.clear();
@@ -148,7 +210,7 @@ export class BranchState {
     for (const [name, table] of this.#tables) {
       table.texts?.fail(error);
       if (table.texts === undefined || !this.#isForWords(name)) continue;
-      table.free();
+      void table.free();
       const empty = newTable(new RowDirectory());
       for (const column of this.#schema.get(name)!.columns.values()) empty.addColumn(column.name, createColumn(column.type));
       empty.readTexts([], () => {});
@@ -192,13 +254,14 @@ export class BranchState {
   /**
    * Yields batches from which `apply` can rebuild the table. Each batch is read when it is requested, so
    * changes made in between may or may not be included.
+   * @param isSaved  see SearchTable.read.
    */
-  async *read(table: string, pieceBytes: number): AsyncGenerator<FeedBatch, void> {
+  async *read(table: string, pieceBytes: number, isSaved = false): AsyncGenerator<SavedBatch, void> {
     const data = this.#tables.get(table)!;
     let rows = 64;
     for (let start = 0; start < data.capacity; ) {
       const end = Math.min(start + rows, data.capacity);
-      yield await data.read(table, start, end);
+      yield await data.read(table, start, end, isSaved);
       start = end;
       // Estimated from the average row. The real size may be up to twice as large.
       const rowBytes = Math.max(1, data.memoryBytes / data.capacity);
@@ -210,17 +273,21 @@ export class BranchState {
     let vectors = 0;
     let texts = 0;
     let memoryBytes = 0;
+    let fileBytes = 0;
     for (const table of this.#tables.values()) {
       memoryBytes += table.memoryBytes;
+      fileBytes += table.fileBytes;
       if (table.texts !== undefined) texts += table.rows.size;
       for (const index of table.indexes.values()) vectors += index.size;
     }
-    return { vectors, texts, memoryBytes };
+    return { vectors, texts, memoryBytes, fileBytes };
   }
 
-  free(): void {
-    for (const table of this.#tables.values()) table.free();
+  /** Resolves when its files are closed. */
+  async free(): Promise<void> {
+    const freed = [...this.#tables.values()].map((table) => table.free());
     this.#tables.clear();
+    await Promise.all(freed);
   }
 
   #find(tableId: number, columnId: number): { table: FollowedTable; column: FollowedColumn } | undefined {
@@ -232,7 +299,7 @@ export class BranchState {
   }
 
   /** Creates the indexes of new vector columns before the change, because creating one yields. */
-  async #createIndexes(schema: FollowedSchema): Promise<NewIndexes> {
+  async #createIndexes(schema: FollowedSchema, files: readonly ColumnFiles[]): Promise<NewIndexes> {
     const rows = new Map<number, RowDirectory>();
     const indexes = new Map<number, ColumnIndex>();
     const known = new Map([...this.#schema.values()].map((table) => [table.id, table]));
@@ -243,10 +310,9 @@ export class BranchState {
       const oldIds = new Set([...(old?.columns.values() ?? [])].map((column) => column.id));
       for (const column of table.columns.values()) {
         if (column.vector === undefined || oldIds.has(column.id)) continue;
-        indexes.set(
-          column.id,
-          await ColumnIndex.create({ dimension: column.vector.dimension, rows: directory, shardedFromBytes: this.#shardedFromBytes }),
-        );
+        const options = { ...this.#placement, dimension: column.vector.dimension, rows: directory };
+        const own = files.find((file) => file.column === column.id);
+        indexes.set(column.id, await (own ? ColumnIndex.reopen(options, own.folder, own.shards) : ColumnIndex.create(options)));
       }
     }
     return { rowsOf: (tableId) => rows.get(tableId)!, index: (columnId) => indexes.get(columnId) };

@@ -12,10 +12,12 @@ import { quoted } from "../errors/value-in-words.ts";
 import type { FeedBatch } from "../records/feed/feed-types.ts";
 import type { BranchRef } from "../records/schema.ts";
 import { BranchState } from "./branch-state.ts";
+import { isDamaged } from "./column-index.ts";
 import { type FollowedRecords, followedSchema } from "./followed-schema.ts";
 import { branchKey } from "./search-messages.ts";
 import { readBranchSnapshot } from "./snapshot/branch-snapshot.ts";
 import { snapshotFileName } from "./snapshot/snapshot-schedule.ts";
+import { VectorFolders } from "./vector-folders.ts";
 
 export interface SnapshotCheck {
   /**
@@ -32,20 +34,22 @@ export async function checkSnapshot(records: FollowedRecords, ref: BranchRef, sn
   const info = await records.branch(ref);
   let restored: Awaited<ReturnType<typeof readBranchSnapshot>>;
   try {
-    restored = await readBranchSnapshot(join(snapshotDir, snapshotFileName(branchKey(ref))), branchKey(ref), info.incarnation, undefined);
+    const path = join(snapshotDir, snapshotFileName(branchKey(ref)));
+    restored = await readBranchSnapshot(path, branchKey(ref), info.incarnation, { onDiskFromBytes: ON_DISK }, new VectorFolders());
   } catch (error) {
     if (error instanceof LodestoneError && error.code === "CORRUPT") return { snapshot: "damaged", differences: [], detail: error.message };
     throw error;
   }
   if (restored === null) return { snapshot: "none", differences: [] };
   const { state } = restored;
-  const whole = await BranchState.create(info.incarnation, info.version, followedSchema(info), undefined);
+  const whole = await BranchState.create(info.incarnation, info.version, followedSchema(info), {});
   try {
     if (state.version !== info.version) return { snapshot: "outdated", differences: [], detail: "the schema has changed since" };
     for (let { position } = restored, complete = false; !complete; ) {
       const changes = await records.feed.readSince(ref, position, info.incarnation);
       if (changes === null) return { snapshot: "outdated", differences: [], detail: "the changes since are gone" };
       state.apply(changes.batches);
+      await state.settled();
       ({ position, complete } = changes);
     }
     const tables = [...whole.schema.keys()];
@@ -57,13 +61,17 @@ export async function checkSnapshot(records: FollowedRecords, ref: BranchRef, sn
     const differences: string[] = [];
     for (const table of tables) differences.push(...(await differencesIn(table, state, whole)));
     return { snapshot: "sound", differences };
+  } catch (error) {
+    if (isDamaged(error)) return { snapshot: "damaged", differences: [], detail: error.message };
+    throw error;
   } finally {
-    state.free();
-    whole.free();
+    await Promise.all([state.free(), whole.free()]);
   }
 }
 
 const PIECE_BYTES = 1 << 20;
+/** Vectors that are in files stay there. */
+const ON_DISK = Number.MAX_VALUE;
 
 async function differencesIn(table: string, state: BranchState, whole: BranchState): Promise<string[]> {
   const [found, expected] = [await digests(table, state), await digests(table, whole)];

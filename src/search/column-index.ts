@@ -1,7 +1,7 @@
 /**
  * The vectors of one column. A small column is one index in this thread. Beyond a size limit it is split into
- * shards, each in its own thread, because then a search outweighs the cost of messages. Answers are the same
- * either way. Row numbers are those of the table's directory.
+ * shards, each in its own thread, because then a search outweighs the cost of messages. Beyond another one the shards
+ * keep their float32 in files. Answers are the same either way. Row numbers are those of the table's directory.
  *
  * Writes take effect in call order, also relative to searches. They are not awaited; `settled` reports those
  * that failed.
@@ -14,38 +14,73 @@ import type { Similarity } from "../core/similarity.ts";
 import { VectorIndex } from "../core/vector-index.ts";
 import { LodestoneError } from "../errors/lodestone-error.ts";
 
-export interface ColumnIndexOptions {
+/** Where large columns go. */
+export interface ColumnPlacement {
+  /** A column is split into shards from this many bytes of float32 on; default 64 MiB. */
+  readonly shardedFromBytes?: number | undefined;
+  /** From this many bytes of float32 on the vectors of a column are in files; Infinity: never. */
+  readonly onDiskFromBytes?: number | undefined;
+  /** Makes the folder of a column's files; undefined: there are no files, or not any more. */
+  readonly newFolder?: (() => Promise<string | undefined>) | undefined;
+  /** Called when the index of a folder was freed. */
+  readonly closeFolder?: ((folder: string) => void) | undefined;
+}
+
+export interface ColumnIndexOptions extends ColumnPlacement {
   readonly dimension: number;
   readonly rows: RowDirectory;
-  /** The column is split into shards from this many bytes of float32 on; default 64 MiB. */
-  readonly shardedFromBytes?: number | undefined;
 }
 
 const DEFAULT_SHARDED_FROM_BYTES = 64 * 2 ** 20;
 /** A shard's memory is limited to 4 GiB, codes included, and growing needs free space. */
 const SHARD_BYTES = 2 * 2 ** 30;
+/** With float32 in files it holds a third of that. */
+const SHARD_BYTES_ON_DISK = 6 * 2 ** 30;
+/** Below this, memory would hardly be less: what there is beside the float32 takes 60 bytes a row besides the codes. */
+const MIN_DIMENSION_ON_DISK = 128;
 /** Number of bytes of vectors that are moved at a time from one index to the next. */
 const MOVED_BYTES = 16 * 2 ** 20;
 
 export class ColumnIndex {
   readonly dimension: number;
   readonly #rows: RowDirectory;
-  readonly #shardedFromBytes: number;
+  readonly #placement: ColumnPlacement;
   #index: VectorIndex | ParallelVectorIndex;
-  #shardedMemoryBytes = 0;
+  /** Of its files. */
+  #folder: string | undefined;
+  /** There are no files any more. */
+  #hasNoFolder = false;
+  /** False: its rows are still being brought by images. */
+  #isWhole = true;
+  /** Of shards. */
+  #usage = { memoryBytes: 0, fileBytes: 0 };
   #writes: Promise<unknown>[] = [];
   /** Requests that shards have not answered yet. An index is not freed before they have. */
   readonly #reads = new Set<Promise<unknown>>();
 
-  private constructor(index: VectorIndex, options: ColumnIndexOptions) {
-    this.dimension = options.dimension;
-    this.#rows = options.rows;
-    this.#shardedFromBytes = options.shardedFromBytes ?? DEFAULT_SHARDED_FROM_BYTES;
+  private constructor(index: VectorIndex | ParallelVectorIndex, { dimension, rows, ...placement }: ColumnIndexOptions) {
+    this.dimension = dimension;
+    this.#rows = rows;
+    this.#placement = placement;
     this.#index = index;
   }
 
   static async create(options: ColumnIndexOptions): Promise<ColumnIndex> {
     return new ColumnIndex(await VectorIndex.create({ dimension: options.dimension, rows: options.rows }), options);
+  }
+
+  /** One whose files are there: `loadImage` and `adoptRows` bring their rows. */
+  static async reopen(options: ColumnIndexOptions, folder: string, shards: number): Promise<ColumnIndex> {
+    const { dimension, rows } = options;
+    const index = new ColumnIndex(await ParallelVectorIndex.create({ dimension, rows, shards, vectors: folder }), options);
+    index.#folder = folder;
+    index.#isWhole = false;
+    return index;
+  }
+
+  /** The folder of its files; undefined: its vectors are in memory. */
+  get folder(): string | undefined {
+    return this.#folder;
   }
 
   get size(): number {
@@ -59,7 +94,39 @@ export class ColumnIndex {
 
   /** With shards: as of the last `settled`. */
   get memoryBytes(): number {
-    return this.#index instanceof VectorIndex ? this.#index.memoryBytes : this.#shardedMemoryBytes;
+    return this.#index instanceof VectorIndex ? this.#index.memoryBytes : this.#usage.memoryBytes;
+  }
+
+  /** Of its files, as of the last `settled`. */
+  get fileBytes(): number {
+    return this.#usage.fileBytes;
+  }
+
+  /** Pieces of the images of its shards (core/shard-image.ts), while changes and searches continue. Only with a folder. */
+  images(): AsyncIterable<Uint8Array> {
+    return this.#onDisk().images();
+  }
+
+  /** @param isKept  whether the images that were read are on disk, and those before them are not needed any more. */
+  async endImages(isKept: boolean): Promise<void> {
+    await this.#onDisk().endImages(isKept);
+  }
+
+  /** Takes in a piece; undefined after the last. @throws {LodestoneError} CORRUPT. */
+  async loadImage(piece: Uint8Array<ArrayBuffer> | undefined): Promise<void> {
+    await this.#onDisk().loadImage(piece);
+  }
+
+  /** Call it when the images are there: rows for which `isKept` is false are cleared. */
+  async adoptRows(isKept: (row: number) => boolean): Promise<void> {
+    await this.#onDisk().adoptRows(isKept);
+    this.#isWhole = true;
+    this.#usage = await this.#onDisk().usage();
+  }
+
+  #onDisk(): ParallelVectorIndex {
+    if (this.#folder === undefined || this.#index instanceof VectorIndex) throw new TypeError("The vectors of this column are in memory.");
+    return this.#index;
   }
 
   /** `rows` are the rows of the ids. The elements must be finite. */
@@ -105,9 +172,13 @@ export class ColumnIndex {
     this.#writes = [];
     const failed = (await Promise.allSettled(writes)).find((result) => result.status === "rejected");
     if (failed !== undefined) throw failed.reason;
-    const wanted = this.#wantedShards();
-    if (wanted > this.shards) await this.#cut(Math.max(wanted, 2 * this.shards));
-    if (!(this.#index instanceof VectorIndex) && writes.length > 0) this.#shardedMemoryBytes = await this.#index.memoryBytes();
+    if (!this.#isWhole) return;
+    const isOnDisk = this.#belongsOnDisk();
+    const wanted = this.#wantedShards(isOnDisk);
+    if (wanted > this.shards || isOnDisk !== (this.#folder !== undefined)) {
+      await this.#cut(wanted > this.shards ? Math.max(wanted, 2 * this.shards) : this.shards, isOnDisk);
+    }
+    if (!(this.#index instanceof VectorIndex) && writes.length > 0) this.#usage = await this.#index.usage();
   }
 
   /** Pending requests are answered first. */
@@ -115,6 +186,7 @@ export class ColumnIndex {
     const index = this.#index;
     await Promise.allSettled(this.#reads);
     await index.free();
+    if (this.#folder !== undefined) this.#placement.closeFolder?.(this.#folder);
   }
 
   async #read<Result>(read: Promise<Result>): Promise<Result> {
@@ -126,17 +198,34 @@ export class ColumnIndex {
     }
   }
 
-  #wantedShards(): number {
-    const bytes = 4 * this.size * this.dimension;
-    const bySize = Math.ceil(bytes / SHARD_BYTES);
-    const byCores = bytes >= this.#shardedFromBytes ? availableParallelism() : 1;
-    const wanted = Math.max(bySize, byCores);
-    return wanted > 1 ? wanted : 0;
+  get #floatBytes(): number {
+    return 4 * this.size * this.dimension;
+  }
+
+  #belongsOnDisk(): boolean {
+    const { newFolder, onDiskFromBytes = Number.POSITIVE_INFINITY } = this.#placement;
+    // Once there it stays there, unless nothing is to be.
+    if (this.#folder !== undefined) return onDiskFromBytes < Number.POSITIVE_INFINITY;
+    return newFolder !== undefined && !this.#hasNoFolder && this.dimension >= MIN_DIMENSION_ON_DISK && this.#floatBytes >= onDiskFromBytes;
+  }
+
+  #wantedShards(isOnDisk: boolean): number {
+    const bySize = Math.ceil(this.#floatBytes / (isOnDisk ? SHARD_BYTES_ON_DISK : SHARD_BYTES));
+    const isSharded = isOnDisk || this.#floatBytes >= (this.#placement.shardedFromBytes ?? DEFAULT_SHARDED_FROM_BYTES);
+    const wanted = Math.max(bySize, isSharded ? availableParallelism() : 1);
+    return isOnDisk || wanted > 1 ? wanted : 0;
   }
 
   /** Moves the vectors to new shards. The old index answers searches until all are there. */
-  async #cut(shards: number): Promise<void> {
-    const next = await ParallelVectorIndex.create({ dimension: this.dimension, rows: this.#rows, shards });
+  async #cut(shards: number, isOnDisk: boolean): Promise<void> {
+    const folder = isOnDisk ? await this.#placement.newFolder?.() : undefined;
+    if (isOnDisk && folder === undefined) this.#hasNoFolder = true;
+    const next = await ParallelVectorIndex.create({ dimension: this.dimension, rows: this.#rows, shards, vectors: folder }).catch(
+      (error: unknown) => {
+        if (folder !== undefined) this.#placement.closeFolder?.(folder);
+        throw error;
+      },
+    );
     try {
       const step = Math.max(1, Math.floor(MOVED_BYTES / (4 * this.dimension)));
       let ids: string[] = [];
@@ -163,14 +252,22 @@ export class ColumnIndex {
       await movePiece();
     } catch (error) {
       await next.free();
+      if (folder !== undefined) this.#placement.closeFolder?.(folder);
       throw error;
     }
-    const before = this.#index;
+    const [before, folderBefore] = [this.#index, this.#folder];
     this.#index = next;
-    this.#shardedMemoryBytes = await next.memoryBytes();
+    this.#folder = folder;
+    this.#usage = await next.usage();
     await Promise.allSettled(this.#reads);
     await before.free();
+    if (folderBefore !== undefined) this.#placement.closeFolder?.(folderBefore);
   }
+}
+
+/** Whether the files of a column are not what was written. */
+export function isDamaged(error: unknown): error is LodestoneError {
+  return error instanceof LodestoneError && error.code === "CORRUPT";
 }
 
 /** Whether a thread of a column died, and its vectors with it. */

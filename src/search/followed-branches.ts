@@ -179,6 +179,7 @@ export class FollowedBranches {
     let lagP99Ms = 0;
     let rows = 0;
     let memoryBytes = 0;
+    let fileBytes = 0;
     let fault: string | undefined;
     let isSearchDatabaseAway = false;
     for (const { follower, isReady, isAwaited, lag, away, failingSince, isFull } of this.#branches.values()) {
@@ -192,16 +193,17 @@ export class FollowedBranches {
       lagP99Ms = Math.max(lagP99Ms, lag.quantileMs(0.99));
       rows += follower.stats.vectors;
       memoryBytes += follower.stats.memoryBytes;
+      fileBytes += follower.stats.fileBytes;
     }
     const ready = pending.length === 0 && !this.#isClosed;
-    return { ready, pending, lagMs, lagP99Ms, fault, isSearchDatabaseAway, rows, memoryBytes };
+    return { ready, pending, lagMs, lagP99Ms, fault, isSearchDatabaseAway, rows, memoryBytes, fileBytes };
   }
 
   branchStatus(ref: BranchRef): BranchSearchStatus {
     const followed = this.follow(ref);
     const { follower, isReady } = followed;
-    const { vectors, memoryBytes } = follower.stats;
-    return { ready: isReady && !follower.isBuilding && !this.#isClosed, lagMs: lagOf(followed), vectors, memoryBytes };
+    const { vectors, memoryBytes, fileBytes } = follower.stats;
+    return { ready: isReady && !follower.isBuilding && !this.#isClosed, lagMs: lagOf(followed), vectors, memoryBytes, fileBytes };
   }
 
   /** Number of tables with vectors that are held in full although the store holds a part. */
@@ -261,6 +263,14 @@ export class FollowedBranches {
         retryAfterSeconds: 1,
       },
     );
+  }
+
+  /** What is held of the branch has turned out to be damaged: a round follows at once, and reads the records again. */
+  damaged(followed: Followed): void {
+    followed.follower.damaged();
+    followed.isAwaited ||= followed.isReady;
+    followed.isReady = false;
+    this.#schedule(followed, 0);
   }
 
   /** The engine has lost its data: every branch is read again from now on, once there is another engine. */

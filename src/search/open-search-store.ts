@@ -5,13 +5,15 @@ import type { Worker } from "node:worker_threads";
 import { LodestoneError } from "../errors/lodestone-error.ts";
 import type { SharedSnapshot } from "../records/feed/feed-types.ts";
 import type { BranchInfo, BranchRef } from "../records/schema.ts";
+import { damagedIndex } from "./branch-follower.ts";
+import { isDamaged } from "./column-index.ts";
 import { checkWithCurrentSchema, isSame } from "./current-schema.ts";
-import { FollowedBranches, type FollowOptions } from "./followed-branches.ts";
+import { type Followed, FollowedBranches, type FollowOptions } from "./followed-branches.ts";
 import type { FollowedRecords } from "./followed-schema.ts";
 import type { OwnAnswers, OwnCallOptions, OwnRecords, OwnSearch } from "./parts/local-part.ts";
 import { checkQueryVectors, checkSearch, type Query } from "./request-check.ts";
 import type { SearchEngine, StartEngine } from "./search-engine.ts";
-import { branchKey, type SearchJob } from "./search-messages.ts";
+import { branchKey, type SearchJob, type SearchOutcome, type WorkerOptions } from "./search-messages.ts";
 import { fromFirst, ownAnswers, toResponse } from "./search-outcome.ts";
 import { SearchQueue } from "./search-queue.ts";
 import type {
@@ -39,6 +41,11 @@ export interface SearchStoreOptions extends FollowOptions {
   /** Columns with at least this many bytes of float32 are searched by several threads; default 64 MiB. */
   readonly shardedFromBytes?: number;
   /**
+   * With snapshots, columns with at least this many bytes of float32 keep them in files beside these, and only their codes in
+   * memory; default: none.
+   */
+  readonly onDiskFromBytes?: number;
+  /**
    * Memory limit of all indexes together: vectors and filter columns. Beyond it, the largest branch of the
    * database that uses most is not searched. Default: no limit.
    */
@@ -52,6 +59,10 @@ export interface SearchStoreOptions extends FollowOptions {
 }
 
 const DEFAULT_WAIT_MS = 10_000;
+
+function workerOptions({ shardedFromBytes, onDiskFromBytes, maxIndexBytes }: SearchStoreOptions): WorkerOptions {
+  return { shardedFromBytes, onDiskFromBytes, maxIndexBytes };
+}
 
 /** Resolves at once. The branches are read in the background; `status().ready` turns true when all are. */
 export async function openSearchStore(records: FollowedRecords, options: SearchStoreOptions = {}): Promise<SearchStore> {
@@ -75,7 +86,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     this.#options = options;
     const startWorker =
       options.startWorker ??
-      (() => startSearchWorker({ shardedFromBytes: options.shardedFromBytes, maxIndexBytes: options.maxIndexBytes }));
+      (() => startSearchWorker(workerOptions(options)));
     const startEngine = options.startEngine ?? ((events) => new WorkerClient(events, startWorker));
     this.#engine = startEngine({
       onLost: (error) => {
@@ -196,7 +207,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     }
     // The searches bypass the queue: they go to the engine together, before the next change does.
     const moved = await follower.at(snapshot, () =>
-      jobs.map((job) => (job instanceof LodestoneError ? job : this.#engine.call("search", job))),
+      jobs.map((job) => (job instanceof LodestoneError ? job : this.#ask(followed, job))),
     );
     if (moved === "changed") this.#branches.retry(followed);
     if (typeof moved === "string") return jobs.map(() => "passed");
@@ -232,6 +243,21 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     return this.#wordStore;
   }
 
+  /** @throws {LodestoneError} UNAVAILABLE when the vectors are not what was written: they are read again from the records. */
+  async #ask(followed: Followed, job: SearchJob): Promise<SearchOutcome> {
+    try {
+      return await this.#engine.call("search", job);
+    } catch (error) {
+      if (!isDamaged(error)) throw error;
+      const told = damagedIndex(job.key, error);
+      if (followed.follower.state !== undefined) {
+        this.#options.onFault?.(told);
+        this.#branches.damaged(followed);
+      }
+      throw told;
+    }
+  }
+
   async #check({ ref, table, request, queries, maxBytes }: OwnSearch): Promise<{ info: BranchInfo; job: SearchJob }> {
     const { info, checked } = await checkWithCurrentSchema(this.#records, ref, (found) => checkSearch(found, table, request, queries));
     return { info, job: { key: branchKey(ref), ...checked, maxBytes } };
@@ -259,7 +285,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
       if (followed.follower.state?.incarnation === info.incarnation) {
         // A filter reads its columns as slowly as eight times as many codes.
         const bytes = followed.follower.stats.memoryBytes * job.count * (job.filter === undefined ? 1 : 8);
-        const outcome = await this.#queue.run(caller, signal, () => this.#engine.call("search", job), bytes);
+        const outcome = await this.#queue.run(caller, signal, () => this.#ask(followed, job), bytes);
         const found = ownAnswers(job, outcome, info.version);
         if (found instanceof LodestoneError && isSame(info, await this.#records.currentBranch(ref))) throw found;
         if (found !== undefined && !(found instanceof LodestoneError)) return found;

@@ -111,6 +111,8 @@ export interface BranchStats {
   /** Number of records whose words are searched. */
   readonly texts: number;
   readonly memoryBytes: number;
+  /** Of the files of vectors that are not in memory. */
+  readonly fileBytes: number;
 }
 
 export interface RestoredState {
@@ -122,8 +124,8 @@ export interface RestoredState {
 
 export interface EngineCalls {
   /**
-   * Starts to rebuild a branch on the side. With `draft`, its snapshot is written from what is loaded, and
-   * the loading begins at that position.
+   * Starts to rebuild a branch on the side. `path` of its snapshot: files of its vectors go beside it; undefined: it has none,
+   * and all are in memory.
    */
   begin(call: {
     readonly build: number;
@@ -131,7 +133,7 @@ export interface EngineCalls {
     readonly incarnation: string;
     readonly version: number;
     readonly tables: FollowedSchema;
-    readonly draft?: { readonly path: string; readonly position: FeedPosition };
+    readonly path?: string | undefined;
   }): void;
   load(call: { readonly build: number; readonly batch: FeedBatch }): void;
   /** The build, now at that position, replaces the branch's previous state. */
@@ -157,7 +159,7 @@ export interface EngineCalls {
     readonly percent: Int32Array;
   }): RestoredState | null;
   /**
-   * Writes the branch to a file, or finishes its draft, and returns the position of the file. null:
+   * Writes the branch to a file, and returns the position of the file. null:
    * abandoned, because the branch was replaced or its schema changed meanwhile.
    */
   snapshot(call: {
@@ -187,6 +189,8 @@ export interface WorkerOptions {
   /** Memory limit of all indexes together; default: no limit. */
   readonly maxIndexBytes?: number | undefined;
   readonly shardedFromBytes?: number | undefined;
+  /** From this many bytes of float32 on the vectors of a column are in files beside its snapshot; default: never. */
+  readonly onDiskFromBytes?: number | undefined;
 }
 
 export interface CallMessage {

@@ -50,6 +50,8 @@ export interface SearchStoreStatus {
   waiting: number;
   rows: number;
   memoryBytes: number;
+  /** Of the files of vectors that are not in memory. */
+  fileBytes: number;
   /** Set on a server that holds one part of the vectors. */
   parts?: SearchPartsStatus;
 }
@@ -63,6 +65,8 @@ export interface BranchSearchStatus {
   /** Vectors that this server holds. */
   vectors: number;
   memoryBytes: number;
+  /** Of the files of vectors that are not in memory. */
+  fileBytes: number;
 }
 
 export interface SearchPartsStatus {

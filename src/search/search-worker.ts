@@ -9,7 +9,7 @@ import { crashPoint } from "../files/fault-points.ts";
 import type { FeedBatch } from "../records/feed/feed-types.ts";
 import { describeError } from "../threads/worker-calls.ts";
 import { BranchState } from "./branch-state.ts";
-import { isLost } from "./column-index.ts";
+import { type ColumnPlacement, isLost } from "./column-index.ts";
 import { IndexRoom } from "./index-room.ts";
 import type {
   BranchKey,
@@ -25,7 +25,8 @@ import type {
 } from "./search-messages.ts";
 import { BranchFiles } from "./snapshot/branch-files.ts";
 import { removeDrafts } from "./snapshot/branch-journal.ts";
-import { type RestoredBranch, readBranchSnapshot, SnapshotDraft } from "./snapshot/branch-snapshot.ts";
+import { type RestoredBranch, readBranchSnapshot } from "./snapshot/branch-snapshot.ts";
+import { VectorFolders } from "./vector-folders.ts";
 
 interface HeldBranch {
   readonly state: BranchState;
@@ -40,10 +41,10 @@ interface HeldBranch {
 interface Build {
   readonly key: BranchKey;
   readonly state: BranchState;
-  readonly draft: SnapshotDraft | undefined;
 }
 
-const { shardedFromBytes, maxIndexBytes = Number.POSITIVE_INFINITY } = (workerData ?? {}) as WorkerOptions;
+const { shardedFromBytes, onDiskFromBytes, maxIndexBytes = Number.POSITIVE_INFINITY } = (workerData ?? {}) as WorkerOptions;
+const folders = new VectorFolders();
 const branches = new Map<BranchKey, HeldBranch>();
 const builds = new Map<number, Build>();
 const room = new IndexRoom<BranchState>(maxIndexBytes);
@@ -51,11 +52,26 @@ const room = new IndexRoom<BranchState>(maxIndexBytes);
 /** States that are being read from a snapshot. One that has to give way leaves the set, and its reading ends. */
 const restoring = new Set<BranchState>();
 
-/** Resolves when the files that were ended are closed. */
-let filesEnded: Promise<void> = Promise.resolve();
+/** Resolves when the files that were ended, and those of states that were freed, are closed. */
+let filesEnded: Promise<unknown> = Promise.resolve();
 
 /** False once the files of snapshots are another server's. */
 let ownsSnapshots = true;
+
+/** Where a branch's large columns go. `path` of its snapshot; undefined: it has none. */
+function placement(path: string | undefined): ColumnPlacement {
+  return {
+    shardedFromBytes,
+    onDiskFromBytes,
+    newFolder: path === undefined ? undefined : async () => (ownsSnapshots ? folders.create(path) : undefined),
+    closeFolder: (folder) => folders.close(folder),
+  };
+}
+
+function free(state: BranchState): void {
+  const before = filesEnded;
+  filesEnded = Promise.allSettled([before, state.free()]);
+}
 
 function endFiles(held: HeldBranch, isDropped = false): void {
   const before = filesEnded;
@@ -84,17 +100,16 @@ function remove(key: BranchKey): void {
   endFiles(held);
   branches.delete(key);
   room.delete(held.state);
-  held.state.free();
+  free(held.state);
 }
 
 function endBuild(build: number): void {
   const found = builds.get(build);
   if (found === undefined) return;
-  const { state, draft } = found;
-  void draft?.abandon();
+  const { state } = found;
   builds.delete(build);
   room.delete(state);
-  state.free();
+  free(state);
 }
 
 /**
@@ -141,7 +156,7 @@ async function readSnapshotWithinRoom(
 ): Promise<RestoredBranch | null> {
   let reading: BranchState | undefined;
   try {
-    return await readBranchSnapshot(path, key, incarnation, shardedFromBytes, (state, leastBytes) => {
+    return await readBranchSnapshot(path, key, incarnation, placement(path), folders, (state, leastBytes) => {
       if (reading === undefined) restoring.add(state);
       else if (!restoring.has(state)) throw room.refusal(key); // another branch has grown meanwhile
       reading = state;
@@ -164,27 +179,24 @@ type Handlers = {
 };
 
 const handlers: Handlers = {
-  async begin({ build, key, incarnation, version, tables, draft }) {
+  async begin({ build, key, incarnation, version, tables, path }) {
     room.require(key, incarnation);
-    const state = await BranchState.create(incarnation, version, tables, shardedFromBytes);
-    builds.set(build, { key, state, draft: draft && new SnapshotDraft(draft.path, key, state, draft.position) });
+    builds.set(build, { key, state: await BranchState.create(incarnation, version, tables, placement(path)) });
   },
 
   async load({ build, batch }) {
-    const { key, state, draft } = builtBy(build);
+    const { key, state } = builtBy(build);
     state.apply([batch]);
     await state.settled();
     enforceLimit(key, state);
-    await draft?.add(batch);
   },
 
-  async install({ build, key, position }): Promise<BranchStats> {
-    const { state, draft } = builtBy(build);
+  install({ build, key, position }): BranchStats {
+    const { state } = builtBy(build);
     builds.delete(build);
     state.position = position;
-    const { files } = replace(key, state);
+    replace(key, state);
     room.forget(key);
-    if (draft !== undefined) await files.keep(draft, state.stats, position);
     return enforceLimit(key, state);
   },
 
@@ -228,6 +240,8 @@ const handlers: Handlers = {
   async restore({ key, incarnation, path, percent }): Promise<RestoredState | null> {
     if (path === undefined) return null;
     room.require(key, incarnation);
+    // What is held of it has the same files open.
+    remove(key);
     await filesEnded;
     // The first time there is no folder; and what cannot be removed is no reason not to read the snapshot.
     await removeDrafts(path).catch(() => {});
@@ -243,7 +257,7 @@ const handlers: Handlers = {
 
   async snapshot({ key, path, position }) {
     const held = branches.get(key);
-    return held === undefined || held.state.lacksRecords ? null : held.files.save(path, key, held.state, position);
+    return held === undefined || held.state.lacksRecords ? null : held.files.save(path, key, held.state, position, folders);
   },
 
   async flush({ key }) {
@@ -253,7 +267,6 @@ const handlers: Handlers = {
   leaveSnapshots() {
     ownsSnapshots = false;
     for (const held of branches.values()) endFiles(held);
-    for (const { draft } of builds.values()) void draft?.abandon();
   },
 
   drop({ key }) {

@@ -14,6 +14,12 @@ import type { FeedBatch, FeedColumn } from "../records/feed/feed-types.ts";
 import type { ColumnIndex } from "./column-index.ts";
 import { TableTexts } from "./text/table-texts.ts";
 
+/** Of a snapshot. */
+export interface SavedBatch extends FeedBatch {
+  /** Rows of its records, ascending, if the table has vectors in files. */
+  readonly rows?: readonly number[];
+}
+
 export class SearchTable implements MaskTable {
   readonly rows: RowDirectory;
   readonly columns = new Map<string, StoredColumn>();
@@ -132,10 +138,15 @@ export class SearchTable implements MaskTable {
     this.#texts?.keepColumns(names);
   }
 
-  /** Brings the batch's records to the state given there. Ignores columns that the table does not have. */
-  apply(batch: FeedBatch): void {
+  /**
+   * Brings the batch's records to the state given there. Ignores columns that the table does not have.
+   * @param saved  of a snapshot: the rows of the batch's records, ascending and above those of earlier batches.
+   */
+  apply(batch: FeedBatch, saved?: readonly number[]): void {
     for (const id of batch.deleted) this.#remove(id);
-    const rows = batch.ids.map((id) => this.rows.add(id));
+    if (saved !== undefined) for (const id of batch.ids) this.#remove(id);
+    if (saved !== undefined) this.rows.restore(batch.ids, saved);
+    const rows = saved ?? batch.ids.map((id) => this.rows.add(id));
     this.#reserve();
     for (const row of rows) {
       if (this.#unhashed !== undefined && !hasBit(this.#live, row)) this.#unhashed.push(row);
@@ -151,8 +162,17 @@ export class SearchTable implements MaskTable {
     void this.#texts?.write();
   }
 
-  /** The records of rows start to end − 1 as of the moment of the call, in the form that `apply` takes. */
-  async read(table: string, start: number, end: number): Promise<FeedBatch> {
+  /** Whether vectors of it are in files. Its snapshot then keeps the numbers of rows. */
+  get isOnDisk(): boolean {
+    for (const { folder } of this.indexes.values()) if (folder !== undefined) return true;
+    return false;
+  }
+
+  /**
+   * The records of rows start to end − 1 as of the moment of the call, in the form that `apply` takes.
+   * @param isSaved  for a snapshot: of vectors that are in files only which records have one, and the rows.
+   */
+  async read(table: string, start: number, end: number, isSaved: boolean): Promise<SavedBatch> {
     const rows: number[] = [];
     const ids: string[] = [];
     for (let row = start; row < end; row++) {
@@ -163,9 +183,17 @@ export class SearchTable implements MaskTable {
     }
     // All reads are started before the first one is awaited.
     const columns = [...this.columns].map(([name, column]) =>
-      column instanceof PresenceColumn ? this.#readVectors(name, column, ids, rows) : ([name, column.get(rows)] as const),
+      column instanceof PresenceColumn ? this.#readVectors(name, column, ids, rows, isSaved) : ([name, column.get(rows)] as const),
     );
-    return { table, ids, columns: new Map(await Promise.all(columns)), deleted: [] };
+    const saved = isSaved && this.isOnDisk ? { rows } : {};
+    return { table, ids, columns: new Map(await Promise.all(columns)), deleted: [], ...saved };
+  }
+
+  /** Call it when the images of the columns that are in files are there. */
+  async adoptRows(): Promise<void> {
+    for (const [name, index] of this.indexes) {
+      if (index.folder !== undefined) await index.adoptRows((row) => hasBit(this.vectorRows(name), row));
+    }
   }
 
   /**
@@ -176,6 +204,13 @@ export class SearchTable implements MaskTable {
     for (const index of this.indexes.values()) await index.settled();
   }
 
+  /** Of the files of its vectors. */
+  get fileBytes(): number {
+    let bytes = 0;
+    for (const index of this.indexes.values()) bytes += index.fileBytes;
+    return bytes;
+  }
+
   get memoryBytes(): number {
     let bytes = this.#live.byteLength + this.#released.byteLength + this.#hashes.byteLength + this.rows.memoryBytes;
     for (const column of this.columns.values()) bytes += column.memoryBytes;
@@ -184,11 +219,13 @@ export class SearchTable implements MaskTable {
     return bytes;
   }
 
-  free(): void {
-    for (const index of this.indexes.values()) void index.free();
+  /** Resolves when its files are closed. */
+  async free(): Promise<void> {
+    const freed = [...this.indexes.values()].map((index) => index.free());
     this.indexes.clear();
     this.columns.clear();
     this.#texts?.free();
+    await Promise.all(freed);
   }
 
   #remove(id: string): void {
@@ -215,10 +252,17 @@ export class SearchTable implements MaskTable {
    * A vector that exists but is not in the index is returned as NaN. Applying it again keeps it out of the
    * index.
    */
-  async #readVectors(name: string, column: PresenceColumn, ids: readonly string[], rows: readonly number[]): Promise<[string, FeedColumn]> {
+  async #readVectors(
+    name: string,
+    column: PresenceColumn,
+    ids: readonly string[],
+    rows: readonly number[],
+    isSaved: boolean,
+  ): Promise<[string, FeedColumn]> {
     const index = this.indexes.get(name)!;
     const { dimension } = index;
     const present = Uint32Array.from(ids.keys()).filter((i) => hasBit(column.present, rows[i]!));
+    if (isSaved && index.folder !== undefined) return [name, { kind: "vector", dimension: 0, rows: present, elements: new Float32Array(0) }];
     const vectors = await index.getMany(Array.from(present, (i) => ids[i]!));
     const elements = new Float32Array(present.length * dimension);
     vectors.forEach((vector, n) => {

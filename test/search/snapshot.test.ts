@@ -20,29 +20,15 @@ describe("snapshots", () => {
     expect(at.faults).toEqual([]);
   });
 
-  test("is written while the records are read: a stop immediately after has nothing left to write", async () => {
-    const bytesOf = (end: string): number =>
-      readdirSync(at.directory)
-        .filter((file) => file.endsWith(end))
-        .reduce((sum, file) => sum + readFileSync(join(at.directory, file)).length, 0);
-    await at.answers();
-    await at.restart();
-    const whole = bytesOf(".snapshot");
-    expect(whole).toBeGreaterThan(100_000);
+  test("is written soon after the records were read, and with what has changed meanwhile", async () => {
     await at.restart(() => {
       for (const file of readdirSync(at.directory)) if (/\.(snapshot|journal)/.test(file)) rmSync(join(at.directory, file));
     });
-    // Except its end.
-    await expect.poll(() => bytesOf(".draft")).toBeGreaterThan(whole - 100);
-    // Changed before the draft becomes the snapshot: its journal has the change.
     at.records.write(REF, "items", [item(7, { title: "after" })]);
     await at.answers();
     await at.restart();
     expect(at.records.reads.all).toBe(0);
-    expect(at.records.positionsRead[0]).toBe(String(at.records.changeCount(REF)));
     expect(await at.answers()).toEqual(await at.answersWithoutSnapshot());
-    expect(bytesOf(".snapshot")).toBe(whole);
-    expect(bytesOf(".draft")).toBe(0);
     expect(at.faults).toEqual([]);
   });
 

@@ -20,7 +20,13 @@ interface TableStatistics {
 
 interface BranchStatistics {
   readonly tables: readonly TableStatistics[];
-  readonly search: { readonly ready: boolean; readonly lagMs: number; readonly vectors: number; readonly memoryBytes: number };
+  readonly search: {
+    readonly ready: boolean;
+    readonly lagMs: number;
+    readonly vectors: number;
+    readonly memoryBytes: number;
+    readonly fileBytes: number;
+  };
 }
 
 export interface BranchContent {
@@ -131,9 +137,10 @@ function BranchSummary({
   );
 }
 
-function SearchState({ search: { ready, lagMs, vectors, memoryBytes } }: Pick<BranchStatistics, "search">): JSX.Element {
+function SearchState({ search: { ready, lagMs, vectors, memoryBytes, fileBytes } }: Pick<BranchStatistics, "search">): JSX.Element {
   const lag = !ready ? "building the search index" : lagMs === 0 ? "no lag" : `searches are ${(lagMs / 1000).toFixed(2)} s behind`;
-  const held = vectors === 0 ? "" : `${counted(vectors, "vector")}, ${sizeInWords(memoryBytes)} in memory · `;
+  const onDisk = fileBytes === 0 ? "" : `, ${sizeInWords(fileBytes)} on disk`;
+  const held = vectors === 0 ? "" : `${counted(vectors, "vector")}, ${sizeInWords(memoryBytes)} in memory${onDisk} · `;
   return (
     <span class="search-state">
       {held}

@@ -37,8 +37,9 @@ const BRANCH_SEARCH = {
     },
     vectors: { type: "integer", description: "Held by this server." },
     memoryBytes: { type: "integer", description: "Memory that they take in this server." },
+    fileBytes: { type: "integer", description: "Disk that those of them take which are not in memory." },
   },
-  required: ["ready", "lagMs", "vectors", "memoryBytes"],
+  required: ["ready", "lagMs", "vectors", "memoryBytes", "fileBytes"],
 };
 
 export function branchEndpoints({ records, search }: Services): Endpoint[] {

@@ -1,10 +1,11 @@
-/** The files of one branch that the worker holds: the journals that get its changes, and its draft. */
+/** The files of one branch that the worker holds: the journals that get its changes. */
 import { randomUUID } from "node:crypto";
 import type { FeedBatch, FeedPosition } from "../../records/feed/feed-types.ts";
 import type { BranchState } from "../branch-state.ts";
-import { type BranchKey, type BranchStats, MIN_SNAPSHOT_ROWS } from "../search-messages.ts";
+import type { BranchKey } from "../search-messages.ts";
+import type { VectorFolders } from "../vector-folders.ts";
 import { BranchJournal, type JournalEnd, journalPath, removeOtherFiles } from "./branch-journal.ts";
-import { type SnapshotDraft, writeBranchSnapshot } from "./branch-snapshot.ts";
+import { writeBranchSnapshot } from "./branch-snapshot.ts";
 
 /** What the disk has afterwards. */
 interface Saved {
@@ -15,8 +16,6 @@ interface Saved {
 export class BranchFiles {
   /** One behind the snapshot, and one behind the snapshot being written. */
   readonly #journals = new Set<BranchJournal>();
-  /** A draft that contains the whole branch, with a journal behind it, but is not its snapshot yet. */
-  #drafted: { readonly draft: SnapshotDraft; readonly journal: BranchJournal } | undefined;
   #hasEnded: boolean;
 
   /** @param isOurs  false: the files of snapshots are another server's, and nothing is written. */
@@ -33,23 +32,9 @@ export class BranchFiles {
    */
   async end(isDropped = false): Promise<void> {
     this.#hasEnded = true;
-    const [journals, drafted] = [[...this.#journals], this.#drafted];
+    const journals = [...this.#journals];
     this.#journals.clear();
-    this.#drafted = undefined;
-    const ended = journals.map((journal) => (isDropped || journal === drafted?.journal ? journal.remove() : journal.close()));
-    await Promise.allSettled([...ended, drafted?.draft.abandon()]);
-  }
-
-  /** Takes over the draft of a branch that was read. Smaller ones get none: reading the records is as fast as reading a file. */
-  async keep(draft: SnapshotDraft, { vectors, texts }: BranchStats, position: FeedPosition): Promise<void> {
-    const journal = vectors + texts < MIN_SNAPSHOT_ROWS ? undefined : await draft.createJournal(position).catch((): undefined => undefined); // a full disk, say
-    if (journal === undefined) return draft.abandon();
-    if (this.#hasEnded) {
-      await Promise.all([draft.abandon(), journal.remove()]);
-      return;
-    }
-    this.#journals.add(journal);
-    this.#drafted = { draft, journal };
+    await Promise.allSettled(journals.map((journal) => (isDropped ? journal.remove() : journal.close())));
   }
 
   /** Continues the journal of the snapshot that the branch was restored from. */
@@ -64,17 +49,8 @@ export class BranchFiles {
     for (const journal of this.#journals) await journal.append(batches, position);
   }
 
-  /** Makes the draft the branch's snapshot, or writes one. null: abandoned, because the files have ended meanwhile. */
-  async save(path: string, key: BranchKey, state: BranchState, position: FeedPosition): Promise<Saved | null> {
-    const drafted = this.#drafted;
-    if (drafted !== undefined) {
-      const saved = await drafted.draft.finish(drafted.journal);
-      if (this.#drafted !== drafted) return null;
-      this.#drafted = undefined;
-      if (saved !== null) return saved;
-      this.#journals.delete(drafted.journal);
-      await drafted.journal.close();
-    }
+  /** Writes the branch's snapshot. null: abandoned, because the files have ended meanwhile. */
+  async save(path: string, key: BranchKey, state: BranchState, position: FeedPosition, folders: VectorFolders): Promise<Saved | null> {
     if (this.#hasEnded) return null;
     const id = randomUUID().slice(0, 8);
     const journal = await BranchJournal.create(journalPath(path, id), position);
@@ -93,13 +69,14 @@ export class BranchFiles {
     if (bytes === null || !isCurrent()) return null;
     for (const old of before) await this.#remove(old);
     await removeOtherFiles(path, journal);
+    await folders.removeOthers(path, []);
     return { position, bytes };
   }
 
   /** Writes to disk what was appended. null: there is no snapshot that it would continue. */
   async flush(): Promise<Saved | null> {
     const [journal] = this.#journals;
-    if (journal === undefined || this.#drafted !== undefined) return null;
+    if (journal === undefined) return null;
     try {
       return await journal.sync();
     } catch (error) {

@@ -6,19 +6,21 @@
  * position before searching it. They bring every record that changed or was deleted during the write to its
  * current state, and then all rows are at one position again.
  *
- * A draft is a snapshot that is written while its branch is read from the records. When the reading ends
- * little is left to do, so a stop soon afterwards leaves a complete snapshot on disk. It holds the batches in
- * the order in which they were read, and the position at which the reading began. Its journal begins where
- * the reading ended.
+ * Of vectors in files (vector-folders.ts) it holds the images of their indexes, and of the other records of these tables
+ * also the numbers of their rows. The files are part of it: nothing that an image refers to is changed until the next
+ * snapshot is complete. If one of them is not what it was, the snapshot is CORRUPT, now or when the row is read.
  */
 
-import { randomUUID } from "node:crypto";
+import { basename } from "node:path";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { FeedBatch, FeedPosition } from "../../records/feed/feed-types.ts";
-import { BranchState } from "../branch-state.ts";
+import { BranchState, type ColumnFiles } from "../branch-state.ts";
+import type { ColumnPlacement } from "../column-index.ts";
 import type { FollowedSchema } from "../followed-schema.ts";
 import type { BranchKey } from "../search-messages.ts";
-import { BranchJournal, draftPath, type JournalEnd, journalPath, readJournal, removeOtherFiles } from "./branch-journal.ts";
+import type { SavedBatch } from "../table-index.ts";
+import type { VectorFolders } from "../vector-folders.ts";
+import { draftPath, type JournalEnd, journalPath, readJournal } from "./branch-journal.ts";
 import { readSnapshot, SnapshotWriter } from "./snapshot-file.ts";
 
 export interface SnapshotHeader {
@@ -29,6 +31,14 @@ export interface SnapshotHeader {
   readonly position: FeedPosition;
   /** Id of the journal with the changes since the snapshot; older files have none. */
   readonly journal?: string;
+  /** Columns whose vectors are in files, with the names of their folders; older files have none. */
+  readonly files?: readonly ColumnFiles[];
+}
+
+/** A piece of the image of a column; undefined after the last. */
+interface ImageMessage {
+  readonly column: number;
+  readonly piece: Uint8Array | undefined;
 }
 
 /** Bytes written before searches get a turn. */
@@ -49,25 +59,37 @@ export async function writeBranchSnapshot(
   isCurrent: () => boolean,
 ): Promise<number | null> {
   const { incarnation, version, schema } = state;
+  const files = state.files.map((file) => ({ ...file, folder: basename(file.folder) }));
   const writer = await SnapshotWriter.create(path, draftPath(path, journal));
+  let isKept = false;
   try {
-    await writer.write({ key, incarnation, version, schema, position, journal } satisfies SnapshotHeader);
+    await writer.write({ key, incarnation, version, schema, position, journal, files } satisfies SnapshotHeader);
     const isUsable = (): boolean => isCurrent() && state.version === version;
     for (const name of schema.keys()) {
       if (!isUsable()) break;
-      for await (const batch of state.read(name, PIECE_BYTES)) {
+      for await (const batch of state.read(name, PIECE_BYTES, true)) {
         if (!isUsable()) break;
         await writer.write(batch, vectorBytesOf(batch));
       }
     }
-    if (!isUsable()) {
+    for await (const message of state.images()) {
+      if (!isUsable()) break;
+      await writer.write(message satisfies ImageMessage, message.piece?.length);
+    }
+    // A column that has got files meanwhile has no rows in this snapshot.
+    const isSame = files.length === state.files.length && files.every(({ folder }, i) => folder === basename(state.files[i]!.folder));
+    if (!isUsable() || !isSame) {
       await writer.abandon();
       return null;
     }
-    return await writer.finish();
+    const bytes = await writer.finish();
+    isKept = true;
+    return bytes;
   } catch (error) {
     await writer.abandon();
     throw error;
+  } finally {
+    await state.endImages(isKept);
   }
 }
 
@@ -96,7 +118,8 @@ export async function readBranchSnapshot(
   path: string,
   key: BranchKey,
   incarnation: string,
-  shardedFromBytes: number | undefined,
+  placement: ColumnPlacement,
+  folders: VectorFolders,
   onGrowth: (state: BranchState, leastBytes: number) => void = () => {},
 ): Promise<RestoredBranch | null> {
   let leastBytes = 0;
@@ -104,12 +127,19 @@ export async function readBranchSnapshot(
     leastBytes = vectorBytes;
   });
   let state: BranchState | undefined;
+  const opened: ColumnFiles[] = [];
   try {
     const first = await messages.next();
     if (first.done) throw new LodestoneError("CORRUPT", `The search snapshot ${path} is empty.`);
     const header = first.value as SnapshotHeader;
     if (header.key !== key || header.incarnation !== incarnation) return null;
-    state = await BranchState.create(incarnation, header.version, header.schema, shardedFromBytes);
+    const { version, schema, files = [] } = header;
+    await folders.removeOthers(
+      path,
+      files.map(({ folder }) => folder),
+    );
+    for (const file of files) opened.push({ ...file, folder: folders.reopen(path, file.folder) });
+    state = await BranchState.create(incarnation, version, schema, placement, opened);
     const restored = state;
     onGrowth(restored, leastBytes);
     const apply = async (batch: FeedBatch): Promise<void> => {
@@ -117,102 +147,22 @@ export async function readBranchSnapshot(
       await restored.settled();
       onGrowth(restored, leastBytes);
     };
-    for await (const batch of messages) await apply(batch as FeedBatch);
+    for await (const message of messages as AsyncIterable<SavedBatch | ImageMessage>) {
+      if ("piece" in message) await restored.loadImage(message.column, message.piece && new Uint8Array(message.piece));
+      else restored.applySaved(message);
+      await restored.settled();
+      onGrowth(restored, leastBytes);
+    }
+    await restored.adoptRows();
     const journal = header.journal === undefined ? undefined : await readJournal(journalPath(path, header.journal), header.position, apply);
     return { state, position: journal?.position ?? header.position, journal };
   } catch (error) {
-    state?.free();
+    if (state === undefined) for (const { folder } of opened) folders.close(folder);
+    else void state.free();
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
     if (error instanceof LodestoneError) throw error;
     throw new LodestoneError("CORRUPT", `The search snapshot ${path} cannot be used: ${(error as Error).message}`, { cause: error });
   } finally {
     await messages.return();
-  }
-}
-
-/** If more batches than this (some MiB) are not written yet, the next batch waits. */
-const MAX_BACKLOG_BATCHES = 8;
-
-export class SnapshotDraft {
-  readonly path: string;
-  readonly #key: BranchKey;
-  readonly #state: BranchState;
-  /** Where the reading began. */
-  readonly #position: FeedPosition;
-  readonly #id = randomUUID().slice(0, 8);
-  #writer: SnapshotWriter | undefined;
-  #writing: Promise<void> = Promise.resolve();
-  #backlog = 0;
-  #fault: unknown;
-
-  /** Nothing is written before the first batch. */
-  constructor(path: string, key: BranchKey, state: BranchState, position: FeedPosition) {
-    this.path = path;
-    this.#key = key;
-    this.#state = state;
-    this.#position = position;
-  }
-
-  /** Resolves when there is room for more; it does not wait for the write. */
-  async add(batch: FeedBatch): Promise<void> {
-    this.#backlog++;
-    this.#write(async () => {
-      const writer = this.#writer ?? (await this.#open());
-      await writer.write(batch, vectorBytesOf(batch));
-    });
-    this.#writing = this.#writing.then(() => {
-      this.#backlog--;
-    });
-    if (this.#backlog > MAX_BACKLOG_BATCHES) await this.#writing;
-  }
-
-  /** Creates the journal for what is applied after `position`, where the reading ended. */
-  async createJournal(position: FeedPosition): Promise<BranchJournal> {
-    const journal = await BranchJournal.create(journalPath(this.path, this.#id), this.#position);
-    await journal.append([], position);
-    return journal;
-  }
-
-  /** Makes it the branch's snapshot. @returns its position and size; null if it could not be written. */
-  async finish(journal: BranchJournal): Promise<{ readonly position: FeedPosition; readonly bytes: number } | null> {
-    let bytes: number | undefined;
-    this.#write(async () => {
-      bytes = await this.#writer?.finish();
-      this.#writer = undefined;
-    });
-    await this.#writing;
-    if (bytes === undefined) {
-      await this.abandon();
-      return null;
-    }
-    await removeOtherFiles(this.path, journal);
-    return { position: this.#position, bytes };
-  }
-
-  /** Never rejects. */
-  async abandon(): Promise<void> {
-    this.#fault ??= new Error("The draft was abandoned.");
-    await this.#writing;
-    // A file that cannot be removed is removed with the next snapshot.
-    await this.#writer?.abandon().catch(() => {});
-    this.#writer = undefined;
-  }
-
-  async #open(): Promise<SnapshotWriter> {
-    const { incarnation, version, schema } = this.#state;
-    this.#writer = await SnapshotWriter.create(this.path, draftPath(this.path, this.#id));
-    const header: SnapshotHeader = { key: this.#key, incarnation, version, schema, position: this.#position, journal: this.#id };
-    await this.#writer.write(header);
-    return this.#writer;
-  }
-
-  #write(step: () => Promise<void>): void {
-    this.#writing = this.#writing.then(async () => {
-      if (this.#fault !== undefined) return;
-      // On a failure, such as a full disk, there is no draft, and the snapshot is written later.
-      await step().catch((error: unknown) => {
-        this.#fault = error;
-      });
-    });
   }
 }

@@ -61,6 +61,11 @@ export class SavedBranch {
     this.#journalBytes = undefined;
   }
 
+  /** The snapshot is not to be used any more. */
+  spoil(): void {
+    this.#isBad = true;
+  }
+
   /** How far `restore` is, in words; undefined: it does not read. */
   get progress(): string | undefined {
     const percent = Atomics.load(this.#restoredPercent, 0);

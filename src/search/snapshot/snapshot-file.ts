@@ -9,7 +9,7 @@
  *   20  checksum u32      of those eight bytes
  *   24  messages
  *
- * Format 1 has its messages at byte 12. It is read, and no longer written.
+ * Format 1 has its messages at byte 12; format 2 knows no images (branch-snapshot.ts). They are read, and no longer written.
  */
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -21,8 +21,8 @@ import { fileHeader, framed, HEADER_BYTES, readBytes, readFormat, readFramed, wr
 
 const MAGIC = "LODESEAR";
 /** Increment it with every change of what the messages mean. */
-const FORMAT = 2;
-const OLD_FORMAT = 1;
+const FORMAT = 3;
+const OLD_FORMATS = [1, 2];
 const SIZE_BYTES = 12;
 /** Synced to disk after this many bytes, so that little is left for the end. */
 const SYNC_EVERY_BYTES = 1 << 26;
@@ -100,16 +100,17 @@ export async function* readSnapshot(path: string, onSize: (vectorBytes: number) 
     const header = await readFormat(file, MAGIC, size);
     if ("fault" in header) throw corrupt(path, header.fault);
     const { format } = header;
-    if (format !== FORMAT && format !== OLD_FORMAT)
-      throw corrupt(path, `it has format ${format}, this version reads formats ${OLD_FORMAT} and ${FORMAT}`);
-    if (format === FORMAT) {
+    if (format !== FORMAT && !OLD_FORMATS.includes(format)) {
+      throw corrupt(path, `it has format ${format}, this version reads formats ${[...OLD_FORMATS, FORMAT].join(", ")}`);
+    }
+    if (format > 1) {
       const field = await readBytes(file, HEADER_BYTES, SIZE_BYTES, size);
       if (field === undefined) throw corrupt(path, `it ends at byte ${size}, before its last message`);
       if (!field.equals(sizeField(field.readDoubleLE(0)))) throw corrupt(path, "the checksum of its size does not match");
       onSize(field.readDoubleLE(0));
     } else onSize(0);
     let checksum = 0;
-    for (let at = format === FORMAT ? HEADER_BYTES + SIZE_BYTES : HEADER_BYTES; ; ) {
+    for (let at = format > 1 ? HEADER_BYTES + SIZE_BYTES : HEADER_BYTES; ; ) {
       const read = await readFramed(file, at, size, checksum);
       if ("fault" in read) throw corrupt(path, read.fault);
       checksum = read.checksum;

@@ -28,7 +28,7 @@ const CHECKS_PER_INTERVAL = 10;
  */
 const CLOSE_MS = 3_000;
 
-const OURS = /^([0-9a-f]{32})\.(snapshot(\.tmp)?|[0-9a-f]{8}\.(journal|draft))$/;
+const OURS = /^([0-9a-f]{32})\.(snapshot(\.tmp)?|[0-9a-f]{8}\.(journal|draft|vectors))$/;
 /** Changes are on disk after at most this long. */
 const FLUSH_EVERY_MS = 5_000;
 
@@ -66,7 +66,7 @@ export class SnapshotSchedule {
     });
     for (const file of files) {
       const branch = OURS.exec(file)?.[1];
-      if (branch !== undefined && !known.has(`${branch}.snapshot`)) await rm(join(this.#directory, file), { force: true });
+      if (branch !== undefined && !known.has(`${branch}.snapshot`)) await rm(join(this.#directory, file), { force: true, recursive: true });
     }
   }
 
