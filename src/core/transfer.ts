@@ -200,11 +200,12 @@ export async function loadSnapshot<Index extends Loadable>(
   const parser = readSnapshot({
     start(dimension, count, hasValues, isImage) {
       totalRows = count;
+      // Reported at the end: damaged bytes must be reported as CORRUPT.
       if (isImage && options.vectors === undefined) {
-        throw new LodestoneError("INVALID", "The snapshot's vectors are in a file; give it with the option `vectors`.");
-      }
-      if (isImage && (options.rows?.capacity ?? 0) > 0) {
-        throw new LodestoneError("INVALID", "A snapshot whose vectors are in a file has rows of its own; the directory `rows` has to be empty.");
+        fault = new LodestoneError("INVALID", "The snapshot's vectors are in a file; give it with the option `vectors`.");
+      } else if (isImage && (options.rows?.capacity ?? 0) > 0) {
+        const what = "A snapshot whose vectors are in a file has rows of its own";
+        fault = new LodestoneError("INVALID", `${what}; the directory \`rows\` has to be empty.`);
       }
       if (hasValues && options.columns === undefined) {
         throw new LodestoneError("INVALID", "The snapshot holds values of columns; give the option `columns` with the same columns.");
@@ -218,12 +219,14 @@ export async function loadSnapshot<Index extends Loadable>(
       named.push([ids, numbers]);
     },
     shards(count) {
+      if (fault !== undefined) return;
       found.push(async () => {
         await createIndex!(count);
         if (!index!.isOutside) throw corrupt("its vectors are in a file, and an index of this dimension or build has them in memory");
       });
     },
     image(piece) {
+      if (fault !== undefined) return;
       found.push(async () => {
         await index!.loadImage(piece);
         if (piece !== undefined) return;
@@ -247,7 +250,6 @@ export async function loadSnapshot<Index extends Loadable>(
       });
     },
     schema(schema) {
-      // Reported at the end: damaged text must be reported as CORRUPT.
       if (schema !== options.columns?.schema) {
         fault = new LodestoneError(
           "INVALID",

@@ -63,6 +63,7 @@ describe.each(["relaxed", "simd"] as readonly Build[])("vectors in a file (%s bu
 
   it.each(Object.keys(DATA_KINDS))("%s: answers equal those in memory in every bit, through changes and a reload", async (kind) => {
     const dimension = 100;
+    const ROWS = 4_300;
     const data = source(kind, dimension, 5);
     const random = seededRandom(9);
     const path = newPath();
@@ -73,17 +74,17 @@ describe.each(["relaxed", "simd"] as readonly Build[])("vectors in a file (%s bu
       change(inMemory);
       change(inFile);
     };
-    // More than three segments of 2,048 rows.
-    for (let i = 0; i < 7_000; i++) {
+    // More than two segments of 2,048 rows.
+    for (let i = 0; i < ROWS; i++) {
       const vector = data.next();
       both((index) => index.upsert(`id${i}`, vector));
     }
-    for (let step = 0; step < 3; step++) {
+    for (let step = 0; step < 2; step++) {
       const queries = [data.next(), ...Array.from({ length: 7 }, () => data.next())];
       compare({ inMemory, inFile }, queries, 10);
       compare({ inMemory, inFile }, queries, 3, (id) => Number(id.slice(2)) % 97 === step);
-      for (let i = 0; i < 300; i++) {
-        const id = `id${Math.floor(random() * 7_000)}`;
+      for (let i = 0; i < 200; i++) {
+        const id = `id${Math.floor(random() * ROWS)}`;
         const vector = data.next();
         both((index) => (i % 3 === 0 ? index.delete(id) : index.upsert(id, vector)));
       }
