@@ -9,7 +9,16 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { enableRelaxedSimd } from "../dist/cli/relaxed-simd.js";
-import { type Build, init, isRelaxedAvailable, LodestoneError, openVectorFile, ParallelVectorIndex, type VectorFile, VectorIndex } from "../dist/index.js";
+import {
+  type Build,
+  init,
+  isRelaxedAvailable,
+  LodestoneError,
+  openVectorFile,
+  ParallelVectorIndex,
+  type VectorFile,
+  VectorIndex,
+} from "../dist/index.js";
 import { DATA_KINDS, source } from "../test/core/data-kinds.ts";
 import { referenceSearch, SIMILARITIES } from "../test/reference.ts";
 import { seededRandom } from "./data.mjs";

@@ -19,8 +19,8 @@ export type { SearchFilter, SearchHit, SearchOptions, SearchResult } from "./cor
 export { SIMILARITIES, type Similarity } from "./core/similarity.ts";
 export type { TextExplanation, TextSearch, TextSearchHit, TextSearchResult } from "./core/text-search.ts";
 export type { TransferOptions, TransferProgress } from "./core/transfer.ts";
-export type { LoadIndexOptions, VectorIndexOptions } from "./core/vector-index.ts";
 export { openVectorFile, type VectorDirectory, type VectorFile, type VectorFolder } from "./core/vector-file.ts";
+export type { LoadIndexOptions, VectorIndexOptions } from "./core/vector-index.ts";
 export { VectorIndex } from "./core/vector-index.ts";
 export type { Plan, ScanCounts } from "./core/vector-shard.ts";
 export type { Build, InitOptions, WasmModule, WasmSource } from "./core/wasm-module.ts";

@@ -11,7 +11,6 @@ import { addF32Wide } from "../lanes";
 import { centreOf, headBytes, headPtr, LOSS_L2, lossesPtr, STEPS, stride, tailPtr, wordsPtr } from "../rows/rows";
 
 /** Squared losses of four codes, c − 64 as i32x4. `centre` is 0 for none. */
-@inline
 function squaredLosses(codes: v128, x: usize, centre: usize, step: v128): v128 {
   let y = v128.load(x);
   if (centre !== 0) y = f32x4.sub(y, v128.load(centre));
@@ -39,7 +38,7 @@ function sumOfPart(codes: usize, x: usize, centre: usize, from: usize, end: usiz
 
 /** Whether f32[stride] at `x` lies within what the row's code claims to lose. A row that is not codable claims nothing. */
 export function isWithinLoss(segment: usize, row: u32, x: usize): bool {
-  const claimed = reinterpret<f32>(<u32>load<u16>(lossesPtr(segment, row), LOSS_L2) << 16);
+  const claimed = reinterpret<f32>((<u32>load<u16>(lossesPtr(segment, row), LOSS_L2)) << 16);
   if (claimed === Infinity) return true;
   const step = f32x4.splat(load<f32>(wordsPtr(segment, row), STEPS));
   const centre = centreOf(segment);

@@ -21,7 +21,7 @@ import { ManyQuery, prepareManyCodes } from "../dot/many-query-codes";
 import { scanFloats } from "../exact/float-scan";
 import { queryAt } from "../exact/query";
 import { seedRow } from "../exact/seeds";
-import { centreOf, segmentCount, segmentPtr, segmentRows, segmentShift, setBit } from "../rows/rows";
+import { centreOf, segmentCount, segmentPtr, segmentRows, setBit } from "../rows/rows";
 import { countExactRows, countFullRows } from "../rows/scan-counts";
 import { filterOf, selected } from "../rows/selection";
 import { refreshSegment } from "../sketch/refresh";

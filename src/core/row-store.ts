@@ -153,7 +153,8 @@ export class RowStore {
       left -= length;
       from = first + length;
     }
-    if (this.#end + missing > MAX_PLACES) throw new LodestoneError("OUT_OF_MEMORY", `No room for more than ${MAX_PLACES} rows in one file.`);
+    if (this.#end + missing > MAX_PLACES)
+      throw new LodestoneError("OUT_OF_MEMORY", `No room for more than ${MAX_PLACES} rows in one file.`);
     if (missing > 0) runs.push({ first: this.#end, count: missing });
     return runs;
   }

@@ -9,9 +9,10 @@
  * It is valid for the build and format that wrote it and for no other; the snapshot around it has the checksum. If rows
  * change while it is written, each is in it as it was at some moment, or not at all.
  */
-import { corrupt } from "./snapshot.ts";
+
 import { PlaceSet } from "./place-set.ts";
 import { damaged } from "./row-store.ts";
+import { corrupt } from "./snapshot.ts";
 
 const FORMAT = 1;
 const HEADER_WORDS = 8;
@@ -41,17 +42,15 @@ export interface ImageExports {
 }
 
 /** @param rowsOfFile  places that were ever used are below this. */
-export function* saveImage(core: ImageExports, dimension: number, rowsOfFile: () => number): Generator<Uint8Array<ArrayBuffer>, void, void> {
+export function* saveImage(
+  core: ImageExports,
+  dimension: number,
+  rowsOfFile: () => number,
+): Generator<Uint8Array<ArrayBuffer>, void, void> {
   const segments = core.segmentCount.value as number;
   const first = new Uint8Array(HEADER_BYTES);
   const basis = core.savedDimension();
-  new Uint32Array(first.buffer, 0, HEADER_WORDS).set([
-    FORMAT,
-    dimension,
-    segments,
-    Number(core.segmentSize()),
-    basis,
-  ]);
+  new Uint32Array(first.buffer, 0, HEADER_WORDS).set([FORMAT, dimension, segments, Number(core.segmentSize()), basis]);
   new DataView(first.buffer).setFloat64(4 * HEADER_WORDS, core.savedSkewness(), true);
   const basisBytes = basis > 0 ? new Uint8Array(core.memory.buffer, core.savedBasis() >>> 0, core.savedBasisBytes()).slice() : undefined;
   yield first;
@@ -111,7 +110,8 @@ export function* loadImage(
 function* loadBasis(core: ImageExports, dimensions: number, epsilon: number): Generator<undefined, void, Uint8Array> {
   const bytes = yield;
   const ptr = core.loadBasis(dimensions) >>> 0;
-  if (ptr === 0 || bytes.length !== core.loadedBasisBytes(dimensions) || !(epsilon >= 0 && epsilon < 1)) throw corrupt("a basis is of another size");
+  if (ptr === 0 || bytes.length !== core.loadedBasisBytes(dimensions) || !(epsilon >= 0 && epsilon < 1))
+    throw corrupt("a basis is of another size");
   new Uint8Array(core.memory.buffer).set(bytes, ptr);
   core.adoptBasis(dimensions, epsilon);
 }

@@ -71,7 +71,10 @@ export function snapshotBytes(source: SyncTransferSource): Uint8Array<ArrayBuffe
 }
 
 /** Of an index in this thread. */
-export type SyncTransferSource = Omit<TransferSource, "give" | "end"> & { give(want: SnapshotWant): SnapshotGift; end?(isKept: boolean): void };
+export type SyncTransferSource = Omit<TransferSource, "give" | "end"> & {
+  give(want: SnapshotWant): SnapshotGift;
+  end?(isKept: boolean): void;
+};
 
 export function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));

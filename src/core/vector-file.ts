@@ -35,7 +35,8 @@ export type VectorFolder = string | VectorDirectory;
 export function openVectorFile(path: string): VectorFile {
   checkType(typeof path === "string", "path", path, "a string");
   const fs = nodeModule("node:fs");
-  if (fs === undefined) throw new LodestoneError("UNAVAILABLE", "This runtime has no files; in a browser's worker use createSyncAccessHandle.");
+  if (fs === undefined)
+    throw new LodestoneError("UNAVAILABLE", "This runtime has no files; in a browser's worker use createSyncAccessHandle.");
   // Neither truncated nor appended to; readable by its owner only.
   const fd = fs.openSync(path, fs.constants.O_RDWR | fs.constants.O_CREAT, 0o600);
   return {
@@ -65,7 +66,10 @@ export async function openInFolder(folder: VectorFolder, name: string): Promise<
   if (typeof folder === "string") return openVectorFile(`${folder}/${name}`);
   const handle = await folder.getFileHandle(name, { create: true });
   if (handle.createSyncAccessHandle === undefined) {
-    throw new LodestoneError("UNAVAILABLE", "The folder's files cannot be read synchronously: only those of the origin private file system can, in a worker.");
+    throw new LodestoneError(
+      "UNAVAILABLE",
+      "The folder's files cannot be read synchronously: only those of the origin private file system can, in a worker.",
+    );
   }
   return handle.createSyncAccessHandle();
 }

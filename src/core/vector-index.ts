@@ -22,8 +22,8 @@ import {
   toSearchResult,
   withColumns,
 } from "./search-input.ts";
-import type { Similarity } from "./similarity.ts";
 import { startLoader } from "./shard-image.ts";
+import type { Similarity } from "./similarity.ts";
 import { isTextSearch, type TextSearch, type TextSearchResult } from "./text-search.ts";
 import { gatherRows, loadSnapshot, type SyncTransferSource, snapshotBytes, snapshotStream, type TransferOptions } from "./transfer.ts";
 import type { VectorFile } from "./vector-file.ts";
@@ -348,7 +348,8 @@ export class VectorIndex<Columns extends RowColumns = RowColumns> {
   ): Promise<VectorIndex<Columns>> {
     return loadSnapshot(source, options, (dimension, shards) => {
       const { rows, maximumMemoryBytes, columns, vectors } = options;
-      if ((shards ?? 1) !== 1) throw new LodestoneError("INVALID", `The snapshot is of ${shards} shards; load it as a ParallelVectorIndex.`);
+      if ((shards ?? 1) !== 1)
+        throw new LodestoneError("INVALID", `The snapshot is of ${shards} shards; load it as a ParallelVectorIndex.`);
       return VectorIndex.create({ dimension, rows, maximumMemoryBytes, columns, vectors });
     });
   }

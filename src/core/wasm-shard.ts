@@ -233,7 +233,8 @@ export class WasmShard implements VectorShard {
   }
 
   #requireStore(): RowStore {
-    if (this.#store === undefined) throw new LodestoneError("INVALID", "The vectors are in memory, and an index that has them there has no image.");
+    if (this.#store === undefined)
+      throw new LodestoneError("INVALID", "The vectors are in memory, and an index that has them there has no image.");
     return this.#store;
   }
 

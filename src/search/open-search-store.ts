@@ -84,9 +84,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
   constructor(records: FollowedRecords, options: SearchStoreOptions) {
     this.#records = records;
     this.#options = options;
-    const startWorker =
-      options.startWorker ??
-      (() => startSearchWorker(workerOptions(options)));
+    const startWorker = options.startWorker ?? (() => startSearchWorker(workerOptions(options)));
     const startEngine = options.startEngine ?? ((events) => new WorkerClient(events, startWorker));
     this.#engine = startEngine({
       onLost: (error) => {
@@ -206,9 +204,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
       return jobs.map(() => "passed");
     }
     // The searches bypass the queue: they go to the engine together, before the next change does.
-    const moved = await follower.at(snapshot, () =>
-      jobs.map((job) => (job instanceof LodestoneError ? job : this.#ask(followed, job))),
-    );
+    const moved = await follower.at(snapshot, () => jobs.map((job) => (job instanceof LodestoneError ? job : this.#ask(followed, job))));
     if (moved === "changed") this.#branches.retry(followed);
     if (typeof moved === "string") return jobs.map(() => "passed");
     const settled = await Promise.allSettled(moved.result);

@@ -262,7 +262,8 @@ export class SearchTable implements MaskTable {
     const index = this.indexes.get(name)!;
     const { dimension } = index;
     const present = Uint32Array.from(ids.keys()).filter((i) => hasBit(column.present, rows[i]!));
-    if (isSaved && index.folder !== undefined) return [name, { kind: "vector", dimension: 0, rows: present, elements: new Float32Array(0) }];
+    if (isSaved && index.folder !== undefined)
+      return [name, { kind: "vector", dimension: 0, rows: present, elements: new Float32Array(0) }];
     const vectors = await index.getMany(Array.from(present, (i) => ids[i]!));
     const elements = new Float32Array(present.length * dimension);
     vectors.forEach((vector, n) => {

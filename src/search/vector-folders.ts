@@ -26,7 +26,8 @@ export class VectorFolders {
   /** One that a snapshot names. @throws {LodestoneError} CORRUPT when an index has it open already, or that is no name of one. */
   reopen(snapshotPath: string, name: string): string {
     const path = join(dirname(snapshotPath), name);
-    if (!NAME.test(name) || this.#open.has(path)) throw new LodestoneError("CORRUPT", `The vectors in ${JSON.stringify(name)} cannot be used.`);
+    if (!NAME.test(name) || this.#open.has(path))
+      throw new LodestoneError("CORRUPT", `The vectors in ${JSON.stringify(name)} cannot be used.`);
     this.#open.add(path);
     return path;
   }

@@ -52,7 +52,8 @@ function compare({ inMemory, inFile }: Pair, queries: readonly Float32Array[], k
     for (const plan of ["auto", "sketches", "floats"] as const) {
       const options = { k, similarity, plan, ...(filter && { filter }) };
       expect(inFile.searchMany(usable, options), `${similarity} ${plan}`).toEqual(inMemory.searchMany(usable, options));
-      for (const query of usable.slice(0, 2)) expect(inFile.search(query, options), `${similarity} ${plan}`).toEqual(inMemory.search(query, options));
+      for (const query of usable.slice(0, 2))
+        expect(inFile.search(query, options), `${similarity} ${plan}`).toEqual(inMemory.search(query, options));
     }
   }
 }

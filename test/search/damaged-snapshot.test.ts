@@ -71,7 +71,7 @@ describe("a snapshot that cannot be trusted is not used", () => {
         return bytes;
       }),
     );
-    await check(/it has format 99, this version reads formats 1 and 2/);
+    await check(/it has format 99, this version reads formats 1, 2 and 4/);
   });
 
   test("no snapshot at all", async () => {

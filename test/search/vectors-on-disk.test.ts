@@ -170,7 +170,9 @@ describe("vectors on disk", () => {
     await expect(check()).rejects.toMatchObject({
       code: "UNAVAILABLE",
       retryAfterSeconds: 1,
-      message: expect.stringMatching(/^The index of branch db:main is made again from its records\. .*damaged: a row is not the one that was written/),
+      message: expect.stringMatching(
+        /^The index of branch db:main is made again from its records\. .*damaged: a row is not the one that was written/,
+      ),
     });
     await expect.poll(() => check().then(() => "right"), { timeout: LIMIT_MS }).toBe("right");
     expect(faults).toHaveLength(1);

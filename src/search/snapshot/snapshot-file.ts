@@ -20,8 +20,8 @@ import { syncDirectory } from "../../files/replace-file.ts";
 import { fileHeader, framed, HEADER_BYTES, readBytes, readFormat, readFramed, writeFramed } from "./message-frames.ts";
 
 const MAGIC = "LODESEAR";
-/** Increment it with every change of what the messages mean. */
-const FORMAT = 3;
+/** Another with every change of what the messages mean; numbers differ in two bits or more, so that one flipped bit gives none of them. */
+const FORMAT = 4;
 const OLD_FORMATS = [1, 2];
 const SIZE_BYTES = 12;
 /** Synced to disk after this many bytes, so that little is left for the end. */
@@ -101,7 +101,7 @@ export async function* readSnapshot(path: string, onSize: (vectorBytes: number) 
     if ("fault" in header) throw corrupt(path, header.fault);
     const { format } = header;
     if (format !== FORMAT && !OLD_FORMATS.includes(format)) {
-      throw corrupt(path, `it has format ${format}, this version reads formats ${[...OLD_FORMATS, FORMAT].join(", ")}`);
+      throw corrupt(path, `it has format ${format}, this version reads formats ${OLD_FORMATS.join(", ")} and ${FORMAT}`);
     }
     if (format > 1) {
       const field = await readBytes(file, HEADER_BYTES, SIZE_BYTES, size);
