@@ -2,7 +2,7 @@
  * Exposes each bound of the core by itself to test/core/bounds.test.ts, for rows of segment 0. That test
  * compiles it; no shipped build contains it.
  *
- * Order of calls: initialize, reserveRows, set…; encode; for sketches the basis and takeBasis; reserveQueries, the
+ * Order of calls: initialize, reserve, set…; encode; for sketches the basis and takeBasis; reserveQueries, the
  * queries at queryPtr(i); prepare for one similarity, then any of the others for that.
  */
 
@@ -28,6 +28,7 @@ import { codeVectors, dotTiles, headVectors, tileBytes, unpackRow } from "./dot/
 import { ManyQuery, manyCodeBytes, manyQueryBytes, prepareManyCodes } from "./dot/many-query-codes";
 import { NO_CENTRE } from "./exact/coded-query";
 import { costLimit } from "./exact/cost-limit";
+import { rowFloats } from "./exact/fetched";
 import { exactScore, floatLimit, isRuledOut } from "./exact/float-scan";
 import { prepareQuery, queryAt, reserveMany } from "./exact/query";
 import { L1 } from "./exact/similarity";
@@ -42,7 +43,7 @@ import { sketchBoundsOf32 } from "./sketch/bounds";
 import { reserveQuerySketches, sketchDots, sketchOf, sketchQuery } from "./sketch/query-sketch";
 import { reserveSketching, sketchSegment } from "./sketch/sketches";
 
-export { initialize, queryPtr, reserveQueries, reserveRows, set, stagingPtr } from "./index";
+export { initialize, queryPtr, reserve, reserveQueries, set, stagingPtr } from "./index";
 
 const rowList = memory.data(2 * (4 + LIST_PADDING), 16);
 const rowBits = memory.data(256, 16);
@@ -67,7 +68,7 @@ export function isCentred(): bool {
 }
 
 export function scoreOf(query: i32, row: u32): f64 {
-  return exactScore(queryAt(query), segmentPtr(0), row);
+  return exactScore(queryAt(query), segmentPtr(0), row, rowFloats(segmentPtr(0), row));
 }
 
 /** The limit that bounds are compared with when the k-th best score is `score`. */
@@ -111,7 +112,7 @@ export function boundOf(query: i32, row: u32, isHead: bool): f32 {
 export function isLostAsFloats(query: i32, row: u32): bool {
   const q = queryAt(query);
   const score = scoreOf(query, row);
-  return isRuledOut(q, segmentPtr(0), row, floatLimit(q, score), Math.sqrt(q.squares));
+  return isRuledOut(q, segmentPtr(0), row, rowFloats(segmentPtr(0), row), floatLimit(q, score), Math.sqrt(q.squares));
 }
 
 let states: usize = 0;

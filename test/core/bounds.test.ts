@@ -13,6 +13,7 @@ import { seededRandom } from "../../bench/data.mjs";
 import { enableRelaxedSimd } from "../../src/cli/relaxed-simd.ts";
 import { SIMILARITIES } from "../reference.ts";
 import { runs } from "../support/random-runs.ts";
+import { CORE_HOST } from "./core-host.ts";
 
 enableRelaxedSimd();
 
@@ -25,8 +26,8 @@ const SHORTEST_CODE = 64;
 
 interface Probe extends Record<string, unknown> {
   memory: WebAssembly.Memory;
-  initialize(dimension: number, maximumPages: number): number;
-  reserveRows(rows: number): number;
+  initialize(dimension: number, maximumPages: number, outside: number): number;
+  reserve(rows: number): number;
   stagingPtr(): number;
   set(row: number): void;
   encode(): void;
@@ -175,10 +176,9 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
   ])("dimension %i: no bound is above the true cost, no test drops a row at its own score (%i cases)", async (dimension, cases) => {
     for (let seed = 1; seed <= cases; seed++) {
       const next = vectorSource(dimension, seed * 7919 + dimension);
-      const host = { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => Number.NEGATIVE_INFINITY };
-      const { exports: probe } = await instantiate<Probe>(module, { host });
-      probe.initialize(dimension, 4096);
-      probe.reserveRows(ROWS);
+      const { exports: probe } = await instantiate<Probe>(module, { host: CORE_HOST });
+      probe.initialize(dimension, 4096, 0);
+      probe.reserve(ROWS);
       const rows = Array.from({ length: ROWS }, next);
       rows.forEach((vector, i) => {
         new Float32Array(probe.memory.buffer, probe.stagingPtr() >>> 0, dimension).set(vector);
@@ -224,11 +224,10 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
     for (let seed = 1; seed <= cases; seed++) {
       const random = seededRandom(seed * 31 + dimension);
       const next = vectorSource(dimension, seed * 7919 + dimension);
-      const host = { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => Number.NEGATIVE_INFINITY };
-      const { exports: probe } = await instantiate<Probe>(module, { host });
+      const { exports: probe } = await instantiate<Probe>(module, { host: CORE_HOST });
       const write = (ptr: number, vector: ArrayLike<number>) => new Float32Array(probe.memory.buffer, ptr >>> 0, vector.length).set(vector);
-      probe.initialize(dimension, 4096);
-      probe.reserveRows(ROWS);
+      probe.initialize(dimension, 4096, 0);
+      probe.reserve(ROWS);
       const rows = Array.from({ length: ROWS }, next);
       rows.forEach((vector, i) => {
         write(probe.stagingPtr(), vector);
@@ -273,8 +272,7 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
     const random = seededRandom(77);
     const gaussian = () => Math.sqrt(-2 * Math.log(random() || 1e-12)) * Math.cos(2 * Math.PI * random());
     const vector = () => Float32Array.from({ length: dimension }, gaussian);
-    const host = { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => Number.NEGATIVE_INFINITY };
-    const { exports: probe } = await instantiate<Probe>(module, { host });
+    const { exports: probe } = await instantiate<Probe>(module, { host: CORE_HOST });
     const write = (ptr: number, values: ArrayLike<number>) => new Float32Array(probe.memory.buffer, ptr >>> 0, values.length).set(values);
     const centre = vector();
     const basis = makeBasis(dimensions, Array.from({ length: ROWS }, vector), centre, 0, random);
@@ -287,8 +285,8 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
       const signs = lost.map((value) => (value < 0 ? -0.3125 : 0.3125));
       return centre.map((c, j) => c + basis.reduce((sum, b, i) => sum + b[j]! * signs[i]!, 0));
     });
-    probe.initialize(dimension, 4096);
-    probe.reserveRows(ROWS);
+    probe.initialize(dimension, 4096, 0);
+    probe.reserve(ROWS);
     rows.forEach((row, i) => {
       write(probe.stagingPtr(), row);
       probe.set(i);
@@ -329,11 +327,11 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
     const long = sum(1, orthonormal[0]!, 0.3, outside);
     const apart = sum(1, outside, 0.001, orthonormal[5]!);
     const { exports: probe } = await instantiate<Probe>(module, {
-      host: { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => Number.NEGATIVE_INFINITY },
+      host: CORE_HOST,
     });
     const write = (ptr: number, values: ArrayLike<number>) => new Float32Array(probe.memory.buffer, ptr >>> 0, values.length).set(values);
-    probe.initialize(dimension, 4096);
-    probe.reserveRows(2);
+    probe.initialize(dimension, 4096, 0);
+    probe.reserve(2);
     const pairs = [long, apart];
     pairs.forEach((row, i) => {
       write(probe.stagingPtr(), row);

@@ -4,20 +4,20 @@ import { expect, test } from "vitest";
 import { seededRandom } from "../../bench/data.mjs";
 import { coreModule } from "../../src/core/wasm-module.ts";
 import { VectorIndex } from "../../src/index.ts";
+import { CORE_HOST } from "./core-host.ts";
 
 interface Core extends Record<string, unknown> {
   memory: WebAssembly.Memory;
-  initialize(dimension: number, maximumPages: number): number;
-  reserveRows(rows: number): number;
+  initialize(dimension: number, maximumPages: number, outside: number): number;
+  reserve(rows: number): number;
   usedBytes(): bigint;
 }
 
 const PAGE_BYTES = 65536;
 
 async function shardOf(dimension: number, maximumPages: number): Promise<Core> {
-  const host = { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => -1 };
-  const { exports } = await instantiate<Core>((await coreModule()) as WebAssembly.Module, { host });
-  exports.initialize(dimension, maximumPages);
+  const { exports } = await instantiate<Core>((await coreModule()) as WebAssembly.Module, { host: CORE_HOST });
+  exports.initialize(dimension, maximumPages, 0);
   return exports;
 }
 
@@ -25,7 +25,7 @@ test("memory grows in few steps, each by a share of what there is: V8 collects t
   const core = await shardOf(128, 65_536);
   const sizes = new Set<number>();
   for (let rows = 256; rows <= 400_000; rows += 256) {
-    expect(core.reserveRows(rows)).toBe(1);
+    expect(core.reserve(rows)).toBe(1);
     sizes.add(core.memory.buffer.byteLength);
   }
   expect(sizes.size).toBeLessThan(80);
@@ -36,7 +36,7 @@ test("near its limit memory grows by what is missing", async () => {
   const pages = 400;
   const core = await shardOf(128, pages);
   let rows = 0;
-  while (core.reserveRows(rows + 256) === 1) rows += 256;
+  while (core.reserve(rows + 256) === 1) rows += 256;
   expect(core.memory.buffer.byteLength).toBeLessThanOrEqual(pages * PAGE_BYTES);
   expect(Number(core.usedBytes())).toBeGreaterThan(0.9 * pages * PAGE_BYTES);
 });
