@@ -17,7 +17,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { enableRelaxedSimd } from "../dist/cli/relaxed-simd.js";
-import { init, isRelaxedAvailable, openVectorFile, ParallelVectorIndex, VectorIndex } from "../dist/index.js";
+import { init, isRelaxedAvailable, openVectorFile, ParallelVectorIndex, VectorIndex, VectorStore } from "../dist/index.js";
 import { makeData, seededRandom } from "./data.mjs";
 import { lsaSet, SETS } from "./data-sets.mjs";
 import { describeData } from "./describe-data.mjs";
@@ -113,7 +113,7 @@ async function buildAll(set, data) {
   const contenders = [];
   for (const [plan, library, build] of makers) {
     library.init({ build });
-    const vectors = plan === IN_FILE ? openVectorFile(join(directory, "bench.vectors")) : undefined;
+    const vectors = plan === IN_FILE ? new VectorStore(openVectorFile(join(directory, "bench.vectors"))) : undefined;
     const index = await library.VectorIndex.create({ dimension: set.dimension, ...(vectors && { vectors }) });
     const figures = fill(index, set, data);
     measured.push({ set: set.name, what: "build", plan, ...figures });

@@ -18,6 +18,7 @@ import {
   ParallelVectorIndex,
   type VectorFile,
   VectorIndex,
+  VectorStore,
 } from "../dist/index.js";
 import { DATA_KINDS, source } from "../test/core/data-kinds.ts";
 import { referenceSearch, SIMILARITIES } from "../test/reference.ts";
@@ -80,7 +81,7 @@ async function round(seed: number): Promise<void> {
   const file = openVectorFile(path);
   const fileBuild = pick(BUILDS);
   init({ build: fileBuild });
-  const inFile = indexes.push(await VectorIndex.create({ dimension, vectors: file })) - 1;
+  const inFile = indexes.push(await VectorIndex.create({ dimension, vectors: new VectorStore(file) })) - 1;
   names.push(`${fileBuild} with vectors in a file`);
   // Starting threads takes as long as a small round.
   if (random() < SHARDED_SHARE) {
@@ -105,7 +106,7 @@ async function round(seed: number): Promise<void> {
     const bytes = before.toBytes();
     before.free();
     init({ build: fileBuild });
-    indexes[inFile] = await VectorIndex.fromBytes(bytes, { vectors: file });
+    indexes[inFile] = await VectorIndex.fromBytes(bytes, { vectors: new VectorStore(file) });
     reloads++;
   };
   for (let step = 0; step < 3; step++) {

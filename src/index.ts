@@ -23,6 +23,7 @@ export { openVectorFile, type VectorDirectory, type VectorFile, type VectorFolde
 export type { LoadIndexOptions, VectorIndexOptions } from "./core/vector-index.ts";
 export { VectorIndex } from "./core/vector-index.ts";
 export type { Plan, ScanCounts } from "./core/vector-shard.ts";
+export { VectorStore } from "./core/vector-store.ts";
 export type { Build, InitOptions, WasmModule, WasmSource } from "./core/wasm-module.ts";
 export { init, isRelaxedAvailable, provideModule, RELAXED_SIMD_FLAG } from "./core/wasm-module.ts";
 export { LodestoneError } from "./errors/library-error.ts";

@@ -4,7 +4,8 @@ import type { AbortSignalLike } from "./abort-signal.ts";
 import type { RowColumns } from "./row-columns.ts";
 import type { RowDirectory } from "./row-directory.ts";
 import type { TransferOptions } from "./transfer.ts";
-import type { VectorFile, VectorFolder } from "./vector-file.ts";
+import type { VectorFolder } from "./vector-file.ts";
+import type { VectorStore } from "./vector-store.ts";
 
 // Both kinds of index know all of these, so that a program can choose between them: `shards` and a search's
 // `signal` have no effect on a VectorIndex.
@@ -59,7 +60,7 @@ export function checkIndexOptions(options: {
   maximumMemoryBytes?: number | undefined;
   rows?: RowDirectory | undefined;
   columns?: RowColumns | undefined;
-  vectors?: VectorFile | VectorFolder | undefined;
+  vectors?: VectorStore | VectorFolder | undefined;
 }): void {
   checkOptions(options, CREATE_OPTIONS);
   const { maximumMemoryBytes: bytes = MAX_MEMORY_BYTES, rows, columns } = options;

@@ -15,6 +15,8 @@
  */
 import { LodestoneError } from "../errors/lodestone-error.ts";
 import { PlaceSet } from "./place-set.ts";
+import { type ImageExports, loadImage, saveImage } from "./shard-image.ts";
+import { damaged } from "./snapshot.ts";
 import type { VectorFile } from "./vector-file.ts";
 
 /** What can be addressed by u32, less the number that stands for none. */
@@ -46,16 +48,6 @@ export class RowStore {
   /** Size of the file. */
   get bytes(): number {
     return this.#end * this.#rowBytes;
-  }
-
-  /** Places that were ever used are below this. */
-  get end(): number {
-    return this.#end;
-  }
-
-  /** How many rows the file has, whoever wrote them. */
-  get rowsThere(): number {
-    return Math.floor(this.#file.getSize() / this.#rowBytes);
   }
 
   /**
@@ -106,21 +98,21 @@ export class RowStore {
     (this.#hasImages ? this.#freed : this.#reusable).add(place);
   }
 
-  /** Call it when an image is about to be written. Rows that are stored while it is written may be in it. */
-  beginImage(): void {
+  /**
+   * The pieces of the shard's image. Rows that are stored while it is written may be in it. At its end everything that it refers to is on
+   * the device.
+   */
+  *save(core: ImageExports, dimension: number): Generator<Uint8Array<ArrayBuffer>, void, void> {
     this.#hasImages = true;
     if (this.#waiting !== undefined) this.#freed.addAll(this.#waiting);
     this.#waiting = this.#freed;
     this.#freed = new PlaceSet();
-  }
-
-  /** Returns when everything stored is on the device. @throws the file's error. */
-  flush(): void {
+    yield* saveImage(core, dimension, () => this.#end);
     this.#file.flush();
   }
 
   /** @param isKept  whether the image takes the place of all earlier ones. */
-  endImage(isKept: boolean): void {
+  endSave(isKept: boolean): void {
     if (this.#waiting === undefined) return;
     (isKept ? this.#reusable : this.#freed).addAll(this.#waiting);
     this.#waiting = undefined;
@@ -128,14 +120,16 @@ export class RowStore {
   }
 
   /**
-   * Call it when an image was loaded: `used` are its places, of `end` at that time.
-   * @throws {LodestoneError} CORRUPT when the file is too short for it.
+   * Loads an image into an empty shard.
+   * @throws {LodestoneError} CORRUPT, also when the file is too short for it; `noRoom` at the memory limit.
    */
-  restore(used: PlaceSet, end: number): void {
-    if (this.#file.getSize() < end * this.#rowBytes) throw damaged("it is shorter than it was");
+  *load(core: ImageExports, dimension: number, noRoom: (rows: number) => Error): Generator<undefined, void, Uint8Array> {
+    const rowsThere = Math.floor(this.#file.getSize() / this.#rowBytes);
+    const { used, rowsOfFile } = yield* loadImage(core, { dimension, rowsThere, noRoom });
+    if (rowsThere < rowsOfFile) throw damaged("it is shorter than it was");
     this.#hasImages = true;
-    this.#end = end;
-    for (let place = 0; place < end; place++) if (!used.has(place)) this.#reusable.add(place);
+    this.#end = rowsOfFile;
+    for (let place = 0; place < rowsOfFile; place++) if (!used.has(place)) this.#reusable.add(place);
     this.#shrink();
   }
 
@@ -167,11 +161,6 @@ export class RowStore {
     this.#cursor = 0;
     this.#file.truncate(this.#end * this.#rowBytes);
   }
-}
-
-/** @param why  what is wrong with the file. */
-export function damaged(why: string, cause?: unknown): LodestoneError {
-  return new LodestoneError("CORRUPT", `The file of the vectors is damaged: ${why}. Build the index again from its vectors.`, { cause });
 }
 
 function messageOf(error: unknown): string {

@@ -11,8 +11,7 @@
  */
 
 import { PlaceSet } from "./place-set.ts";
-import { damaged } from "./row-store.ts";
-import { corrupt } from "./snapshot.ts";
+import { corrupt, damaged } from "./snapshot.ts";
 
 const FORMAT = 1;
 const HEADER_WORDS = 8;

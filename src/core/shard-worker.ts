@@ -15,6 +15,7 @@ import type { ShardReply, ShardRequest } from "./shard-messages.ts";
 import { ThresholdExchange } from "./threshold-exchange.ts";
 import { openInFolder } from "./vector-file.ts";
 import type { VectorShard } from "./vector-shard.ts";
+import { VectorStore } from "./vector-store.ts";
 
 const ids: string[] = [];
 let shard: VectorShard | undefined;
@@ -26,7 +27,7 @@ async function handle(request: ShardRequest): Promise<unknown> {
     const { vectors } = request;
     shard = await createShardOf(request.module, {
       dimension: request.dimension,
-      vectors: vectors && (await openInFolder(vectors.folder, vectors.name)),
+      vectors: vectors && new VectorStore(await openInFolder(vectors.folder, vectors.name)),
       maximumMemoryBytes: request.maximumMemoryBytes,
       isIdBefore: (a, b) => compareText(ids[a]!, ids[b]!) < 0,
     });

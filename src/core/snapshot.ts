@@ -271,6 +271,11 @@ export function corrupt(why: string): LodestoneError {
   return new LodestoneError("CORRUPT", `The bytes are not a usable snapshot of an index: ${why}. Build the index again from its vectors.`);
 }
 
+/** @param why  what is wrong with the file. */
+export function damaged(why: string, cause?: unknown): LodestoneError {
+  return new LodestoneError("CORRUPT", `The file of the vectors is damaged: ${why}. Build the index again from its vectors.`, { cause });
+}
+
 function decode(decoder: TextDecoder, bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);

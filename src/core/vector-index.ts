@@ -26,9 +26,10 @@ import { startLoader } from "./shard-image.ts";
 import type { Similarity } from "./similarity.ts";
 import { isTextSearch, type TextSearch, type TextSearchResult } from "./text-search.ts";
 import { gatherRows, loadSnapshot, type SyncTransferSource, snapshotBytes, snapshotStream, type TransferOptions } from "./transfer.ts";
-import type { VectorFile } from "./vector-file.ts";
+
 import { checkDimension, toFloat32 } from "./vector-input.ts";
 import type { ScanCounts, ShardHits, VectorShard } from "./vector-shard.ts";
+import type { VectorStore } from "./vector-store.ts";
 import type { Build } from "./wasm-module.ts";
 
 export interface VectorIndexOptions<Columns extends RowColumns = RowColumns> {
@@ -49,11 +50,11 @@ export interface VectorIndexOptions<Columns extends RowColumns = RowColumns> {
   columns?: Columns | undefined;
   /**
    * Where the float32 vectors are kept; default: in memory. With a file, memory holds only their codes, a third of their
-   * size, and a search reads the few vectors that it scores; the answers are the same. In Node `openVectorFile(path)`, in
-   * a browser's worker a `FileSystemSyncAccessHandle`. What the file held is overwritten. The index does not close it.
-   * Without effect on dimensions below 48 and where WebAssembly does not run.
+   * size, and a search reads the few vectors that it scores; the answers are the same: `new VectorStore(file)` with
+   * `openVectorFile(path)` in Node, in a browser's worker with a `FileSystemSyncAccessHandle`. The index does not close the
+   * file. Without effect on dimensions below 48 and where WebAssembly does not run.
    */
-  vectors?: VectorFile | undefined;
+  vectors?: VectorStore | undefined;
 }
 
 /** Options of fromBytes and fromStream. */
@@ -96,7 +97,7 @@ export class VectorIndex<Columns extends RowColumns = RowColumns> {
     const rows = options.rows ?? new RowDirectory();
     options.columns?.bind(rows);
     const { vectors } = options;
-    checkType(vectors === undefined || typeof vectors?.read === "function", "vectors", vectors, "a file, as openVectorFile opens one");
+    checkType(vectors === undefined || typeof vectors?.open === "function", "vectors", vectors, "a VectorStore");
     const shard = await createShard({
       dimension: options.dimension,
       isIdBefore: (a, b) => rows.isBefore(a, b),

@@ -1,7 +1,7 @@
 /** The rows of one linear memory, addressed by number. It knows no ids; VectorIndex does. */
 import type { Similarity } from "./similarity.ts";
 import type { ThresholdExchange } from "./threshold-exchange.ts";
-import type { VectorFile } from "./vector-file.ts";
+import type { VectorStore } from "./vector-store.ts";
 import type { Build } from "./wasm-module.ts";
 
 export interface ShardSearch {
@@ -63,7 +63,7 @@ export interface ShardOptions {
    * Where the float32 vectors are kept; default: in memory. Without effect on dimensions below 48, whose rows have no
    * codes, and on the scalar build.
    */
-  vectors?: VectorFile | undefined;
+  vectors?: Pick<VectorStore, "open"> | undefined;
 }
 
 /**

@@ -1,9 +1,10 @@
 /** VectorShard over an instance of assembly/. */
 import { instantiateSync } from "@assemblyscript/loader";
 import { LodestoneError } from "../errors/lodestone-error.ts";
-import { damaged, RowStore } from "./row-store.ts";
-import { type ImageExports, loadImage, saveImage } from "./shard-image.ts";
+import type { RowStore } from "./row-store.ts";
+import type { ImageExports } from "./shard-image.ts";
 import { similarityCode } from "./similarity.ts";
+import { damaged } from "./snapshot.ts";
 import type { ThresholdExchange } from "./threshold-exchange.ts";
 import type { Plan, ScanCounts, ShardHits, ShardOptions, ShardSearch, VectorShard } from "./vector-shard.ts";
 import type { Build } from "./wasm-module.ts";
@@ -79,7 +80,7 @@ export class WasmShard implements VectorShard {
     const tellScores = (ptr: number, count: number): void => running.exchange?.tell(memory.results(ptr >>> 0, count).scores);
     const sharedFloor = (): number => running.exchange?.floor ?? Number.NEGATIVE_INFINITY;
     const rowBytes = 4 * strideOf(options.dimension);
-    const store = options.vectors && new RowStore(options.vectors, rowBytes);
+    const store = options.vectors?.open(rowBytes);
     const bytesAt = (ptr: number, rows: number): Uint8Array<ArrayBuffer> => memory.bytes.subarray(ptr >>> 0, (ptr >>> 0) + rows * rowBytes);
     const storeRows = (ptr: number, count: number, places: number): void =>
       store!.store(bytesAt(ptr, count), memory.words.subarray(places >>> 2, (places >>> 2) + count));
@@ -196,23 +197,16 @@ export class WasmShard implements VectorShard {
     };
   }
 
-  *save(): Generator<Uint8Array<ArrayBuffer>, void, void> {
-    const store = this.#requireStore();
-    store.beginImage();
-    yield* saveImage(this.#exports, this.dimension, () => store.end);
-    store.flush();
+  save(): Generator<Uint8Array<ArrayBuffer>, void, void> {
+    return this.#requireStore().save(this.#exports, this.dimension);
   }
 
   endSave(isKept: boolean): void {
-    this.#requireStore().endImage(isKept);
+    this.#requireStore().endSave(isKept);
   }
 
-  *load(): Generator<undefined, void, Uint8Array> {
-    const store = this.#requireStore();
-    const { rowsThere } = store;
-    const noRoom = (rows: number): Error => this.#outOfMemory(`${rows} rows`);
-    const { used, rowsOfFile } = yield* loadImage(this.#exports, { dimension: this.dimension, rowsThere, noRoom });
-    store.restore(used, rowsOfFile);
+  load(): Generator<undefined, void, Uint8Array> {
+    return this.#requireStore().load(this.#exports, this.dimension, (rows) => this.#outOfMemory(`${rows} rows`));
   }
 
   free(): void {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { seededRandom } from "../../bench/data.mjs";
 import { enableRelaxedSimd } from "../../src/cli/relaxed-simd.ts";
-import { type Build, init, openVectorFile, ParallelVectorIndex, type VectorFile, VectorIndex } from "../../src/index.ts";
+import { type Build, init, openVectorFile, ParallelVectorIndex, type VectorFile, VectorIndex, VectorStore } from "../../src/index.ts";
 import { SIMILARITIES } from "../reference.ts";
 import { DATA_KINDS, source } from "./data-kinds.ts";
 
@@ -70,7 +70,7 @@ describe.each(["relaxed", "simd"] as readonly Build[])("vectors in a file (%s bu
     const path = newPath();
     const file = openVectorFile(path);
     const inMemory = await VectorIndex.create({ dimension });
-    let inFile = await VectorIndex.create({ dimension, vectors: file });
+    let inFile = await VectorIndex.create({ dimension, vectors: new VectorStore(file) });
     const both = (change: (index: VectorIndex) => void): void => {
       change(inMemory);
       change(inFile);
@@ -92,7 +92,7 @@ describe.each(["relaxed", "simd"] as readonly Build[])("vectors in a file (%s bu
       const bytes = inFile.toBytes();
       expect(bytes.length).toBeLessThan(statSync(path).size);
       inFile.free();
-      inFile = await VectorIndex.fromBytes(bytes, { vectors: file });
+      inFile = await VectorIndex.fromBytes(bytes, { vectors: new VectorStore(file) });
       expect(inFile.size).toBe(inMemory.size);
     }
     for (const [id, vector] of inMemory.entries()) expect(inFile.get(id)).toEqual(vector);
@@ -103,7 +103,7 @@ describe.each(["relaxed", "simd"] as readonly Build[])("vectors in a file (%s bu
     const dimension = 256;
     const data = source("a steep spectrum, in directions of its own", dimension, 3);
     const file = openVectorFile(newPath());
-    const index = await VectorIndex.create({ dimension, vectors: file });
+    const index = await VectorIndex.create({ dimension, vectors: new VectorStore(file) });
     for (let i = 0; i < 40_000; i++) index.upsert(`id${i}`, data.next());
     // 8 MiB of blocks in which rows arrive, whatever the size.
     expect(index.memoryBytes).toBeLessThan(0.75 * 40_000 * dimension * 4);
@@ -121,7 +121,7 @@ describe("the file of the vectors", () => {
 
   async function filled(file: VectorFile): Promise<{ index: VectorIndex; next: () => Float32Array }> {
     const data = source("random directions", dimension, 1);
-    const index = await VectorIndex.create({ dimension, vectors: file });
+    const index = await VectorIndex.create({ dimension, vectors: new VectorStore(file) });
     for (let i = 0; i < rows; i++) index.upsert(`id${i}`, data.next());
     index.toBytes(); // all rows are in the file
     return { index, next: () => data.next() };
@@ -152,7 +152,7 @@ describe("the file of the vectors", () => {
     const bytes = index.toBytes();
     for (let i = 0; i < rows; i++) index.upsert(`id${i}`, next());
     for (let i = 0; i < 500; i++) index.delete(`id${i}`);
-    const copy = await VectorIndex.fromBytes(bytes, { vectors: file });
+    const copy = await VectorIndex.fromBytes(bytes, { vectors: new VectorStore(file) });
     for (const [id, vector] of before) expect(copy.get(id)).toEqual(vector);
   });
 
@@ -219,7 +219,7 @@ describe("the file of the vectors", () => {
     const { index } = await filled(openVectorFile(newPath()));
     const bytes = index.toBytes();
     await expect(VectorIndex.fromBytes(bytes)).rejects.toThrow(/give it with the option `vectors`/);
-    await expect(VectorIndex.fromBytes(bytes, { vectors: openVectorFile(newPath()) })).rejects.toEqual(damage);
+    await expect(VectorIndex.fromBytes(bytes, { vectors: new VectorStore(openVectorFile(newPath())) })).rejects.toEqual(damage);
   });
 
   it("shards keep theirs in files of a folder, and load them from there", async () => {
