@@ -17,13 +17,14 @@ import { RowWrites, rowInShard, rowOfShard, shardOfRow, VectorStaging } from "./
 import { readFromShards, scoreInShards, searchShards, startShards } from "./scatter-gather.ts";
 import { type SearchOptions, type SearchResult, toQueryMatrix, toSearchPlan, toSearchResult, withColumns } from "./search-input.ts";
 import type { ShardClient } from "./shard-client.ts";
-import type { ShardResults, ShardUsage } from "./shard-messages.ts";
+import type { ShardResults } from "./shard-messages.ts";
 import type { Similarity } from "./similarity.ts";
 import { corrupt } from "./snapshot.ts";
 import { isTextSearch, type TextSearch, type TextSearchResult } from "./text-search.ts";
 import { gatherRows, joined, loadSnapshot, snapshotPieces, snapshotStream, type TransferOptions, type TransferSource } from "./transfer.ts";
 import type { VectorFolder } from "./vector-file.ts";
 import { checkDimension, toFloat32 } from "./vector-input.ts";
+import type { ShardUsage } from "./vector-shard.ts";
 import { type Build, coreModule } from "./wasm-module.ts";
 
 export interface ParallelVectorIndexOptions<Columns extends RowColumns = RowColumns> {

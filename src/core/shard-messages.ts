@@ -5,7 +5,7 @@
 import type { ErrorReply } from "../threads/worker-calls.ts";
 import type { Similarity } from "./similarity.ts";
 import type { VectorFolder } from "./vector-file.ts";
-import type { ShardSearch } from "./vector-shard.ts";
+import type { ShardSearch, ShardUsage } from "./vector-shard.ts";
 import type { Build, WasmModule } from "./wasm-module.ts";
 
 export type ShardRequest =
@@ -46,12 +46,6 @@ export interface ShardAnswer {
   rows: Uint32Array;
   ids: string[];
   scores: Float64Array;
-}
-
-/** What a shard holds. */
-export interface ShardUsage {
-  memoryBytes: number;
-  fileBytes: number;
 }
 
 export interface ShardResults {

@@ -41,6 +41,12 @@ export interface ScanCounts {
   fetchedBytes: number;
 }
 
+/** What a shard holds, as the members of VectorShard. */
+export interface ShardUsage {
+  memoryBytes: number;
+  fileBytes: number;
+}
+
 export interface ShardHits {
   /** Number of selected rows that have a vector. */
   totalCount: number;
