@@ -171,6 +171,17 @@ async function readSnapshotWithinRoom(
   }
 }
 
+/** Waits until the changes are in all shards, and large columns where they belong. If it rejects, nothing is held of the branch. */
+async function settle(key: BranchKey, held: HeldBranch): Promise<void> {
+  try {
+    await held.state.settled();
+  } catch (error) {
+    if (branches.get(key) === held) remove(key);
+    throw error;
+  }
+  if (branches.get(key) !== held) throw room.refusal(key);
+}
+
 /** These yield while they read or write files, so they do not block the queue. */
 const UNORDERED: ReadonlySet<Method> = new Set(["search", "searchTexts", "textsRead", "snapshot", "restore", "flush", "leaveSnapshots"]);
 
@@ -233,6 +244,7 @@ const handlers: Handlers = {
       await state.hold.change(() => state.alter(schema.version, schema.tables, all));
       state.position = position;
     }
+    await settle(key, held);
     held.isUnfinished = false;
     return enforceLimit(key, state);
   },

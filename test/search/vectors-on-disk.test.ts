@@ -112,6 +112,30 @@ describe("vectors on disk", () => {
     expect(faults).toEqual([]);
   });
 
+  test("go there when a column grows beyond the limit, and again when it is read anew", async () => {
+    records.createTable(REF, "later", [{ name: "v", type: "vector", vector: { dimension: DIMENSION } }]);
+    const { fileBytes } = store.status();
+    for (let from = 0; from < 6_000; from += 1_000) {
+      const rows = Array.from({ length: 1_000 }, (_, i) => ({ id: `l${from + i}`, v: item(1).v }));
+      records.write(REF, "later", rows);
+      const answer = await store.vectorSearch(REF, "later", {
+        column: "v",
+        queryVector: rows[7]!.v as number[],
+        size: 1,
+        consistency: "strong",
+      });
+      expect(answer.results).toMatchObject([{ id: `l${from + 7}` }]);
+    }
+    expect(store.status().fileBytes).toBeGreaterThan(fileBytes);
+    expect(folders()).toHaveLength(2);
+    await check();
+    await restart();
+    expect(records.reads.all).toBe(0);
+    expect(store.status().fileBytes).toBeGreaterThan(fileBytes);
+    await check();
+    expect(faults).toEqual([]);
+  });
+
   test("stay with their snapshot through a kill at any moment: what is on disk leads to the present", async () => {
     await check();
     await restart();
