@@ -60,7 +60,8 @@ let reloads = 0;
 let lastReport = Date.now();
 
 async function round(seed: number): Promise<void> {
-  const random = seededRandom(seed);
+  // The first numbers of neighbouring seeds are nearly equal, and those of small ones nearly 0: all rounds had one dimension.
+  const random = seededRandom(Math.imul(seed, 0x9e3779b1));
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
   const kinds = Object.keys(DATA_KINDS);
   const dimension = pick(DIMENSIONS);

@@ -192,6 +192,8 @@ function scorePending(s: u32): void {
   const segment = segmentPtr(s);
   const firstRow = s << segmentShift;
   const end = pending + ((<usize>pendingCount) << 3);
+  // First, because reading rows from outside may end the search with an error.
+  pendingCount = 0;
   beginWanted();
   for (let at = pending; at < end; at += 8) wantFloats(segment, load<u32>(at, 4));
   for (let at = pending; at < end; at += 8) {
@@ -202,5 +204,4 @@ function scorePending(s: u32): void {
     scoreRow(many.query, segment, load<u32>(at, 4), firstRow);
     updateLimit(many);
   }
-  pendingCount = 0;
 }

@@ -107,7 +107,7 @@ export class RowStore {
     if (this.#waiting !== undefined) this.#freed.addAll(this.#waiting);
     this.#waiting = this.#freed;
     this.#freed = new PlaceSet();
-    yield* saveImage(core, dimension, () => this.#end);
+    yield* saveImage(core, dimension);
     this.#file.flush();
   }
 
@@ -125,11 +125,10 @@ export class RowStore {
    */
   *load(core: ImageExports, dimension: number, noRoom: (rows: number) => Error): Generator<undefined, void, Uint8Array> {
     const rowsThere = Math.floor(this.#file.getSize() / this.#rowBytes);
-    const { used, rowsOfFile } = yield* loadImage(core, { dimension, rowsThere, noRoom });
-    if (rowsThere < rowsOfFile) throw damaged("it is shorter than it was");
+    const used = yield* loadImage(core, { dimension, rowsThere, noRoom });
     this.#hasImages = true;
-    this.#end = rowsOfFile;
-    for (let place = 0; place < rowsOfFile; place++) if (!used.has(place)) this.#reusable.add(place);
+    this.#end = rowsThere;
+    for (let place = 0; place < rowsThere; place++) if (!used.has(place)) this.#reusable.add(place);
     this.#shrink();
   }
 

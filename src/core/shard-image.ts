@@ -4,7 +4,6 @@
  *   first    u32[8]: format, dimension, segments, bytes of a segment, dimensions of the basis or 0, zeros; f64: ε of the basis
  *   basis    if there is one
  *   segment  for each: u32[4]: bytes of the segment, of its centre, of its sketches, 0; then these, one after the other
- *   last     u32: rows of the file
  *
  * It is valid for the build and format that wrote it and for no other; the snapshot around it has the checksum. If rows
  * change while it is written, each is in it as it was at some moment, or not at all.
@@ -40,12 +39,7 @@ export interface ImageExports {
   adoptBasis(dimensions: number, epsilon: number): void;
 }
 
-/** @param rowsOfFile  places that were ever used are below this. */
-export function* saveImage(
-  core: ImageExports,
-  dimension: number,
-  rowsOfFile: () => number,
-): Generator<Uint8Array<ArrayBuffer>, void, void> {
+export function* saveImage(core: ImageExports, dimension: number): Generator<Uint8Array<ArrayBuffer>, void, void> {
   const segments = core.segmentCount.value as number;
   const first = new Uint8Array(HEADER_BYTES);
   const basis = core.savedDimension();
@@ -65,19 +59,18 @@ export function* saveImage(
     }
     yield piece;
   }
-  yield new Uint8Array(Uint32Array.of(rowsOfFile()).buffer);
 }
 
 /**
  * Takes the pieces in order, into an empty shard.
  * @param rowsThere  how many rows the file has.
- * @returns the places in use, and how many rows the file had.
+ * @returns the places in use.
  * @throws {LodestoneError} CORRUPT when it is none of this shard; `noRoom` at the memory limit.
  */
 export function* loadImage(
   core: ImageExports,
   { dimension, rowsThere, noRoom }: { dimension: number; rowsThere: number; noRoom: (rows: number) => Error },
-): Generator<undefined, { used: PlaceSet; rowsOfFile: number }, Uint8Array> {
+): Generator<undefined, PlaceSet, Uint8Array> {
   const first = aligned(yield);
   if (first.length !== HEADER_BYTES) throw corrupt("an image of a shard does not begin as one");
   const words = new Uint32Array(first.buffer, 0, HEADER_WORDS);
@@ -99,11 +92,7 @@ export function* loadImage(
       used.add(place);
     }
   }
-  const last = aligned(yield);
-  if (last.length !== 4) throw corrupt("an image of a shard does not end as one");
-  const [rowsOfFile] = new Uint32Array(last.buffer) as unknown as [number];
-  if (used.next(rowsOfFile) !== -1) throw corrupt("a row has a place behind the end of the file");
-  return { used, rowsOfFile };
+  return used;
 }
 
 function* loadBasis(core: ImageExports, dimensions: number, epsilon: number): Generator<undefined, void, Uint8Array> {

@@ -19,9 +19,9 @@ export interface VectorFile {
   close(): void;
 }
 
-/** The part of `FileSystemDirectoryHandle` that is used. */
+/** The part of `FileSystemDirectoryHandle` that is used. Its files are opened in workers: pages know no `createSyncAccessHandle`. */
 export interface VectorDirectory {
-  getFileHandle(name: string, options: { create: boolean }): Promise<{ createSyncAccessHandle?(): Promise<VectorFile> }>;
+  getFileHandle(name: string, options: { create: boolean }): Promise<object>;
 }
 
 /** Where the workers of a ParallelVectorIndex open their files: the path of a directory in Node, or a directory handle of OPFS. */
@@ -64,7 +64,7 @@ export function openVectorFile(path: string): VectorFile {
 /** @throws {LodestoneError} UNAVAILABLE where this kind of folder cannot be used; the file system's error. */
 export async function openInFolder(folder: VectorFolder, name: string): Promise<VectorFile> {
   if (typeof folder === "string") return openVectorFile(`${folder}/${name}`);
-  const handle = await folder.getFileHandle(name, { create: true });
+  const handle: { createSyncAccessHandle?(): Promise<VectorFile> } = await folder.getFileHandle(name, { create: true });
   if (handle.createSyncAccessHandle === undefined) {
     throw new LodestoneError(
       "UNAVAILABLE",

@@ -86,6 +86,36 @@ describeWith("chromium", "indexes kept in a browser", (executablePath) => {
     expect(loaded).toEqual({ answers: [saved.answer, saved.answer], unknown: "NOT_FOUND", deleted: [true, false, true], names: [] });
   });
 
+  it("vectors stay in files of the origin private file system, and are there after a reload", async () => {
+    const ask = async (isLoading: boolean) => {
+      const dimension = 96;
+      const rows = 5_000;
+      const matrix = Float32Array.from({ length: rows * dimension }, (_, i) => Math.sin(i * i));
+      const root = await navigator.storage.getDirectory();
+      const vectors = await root.getDirectoryHandle("vectors", { create: true });
+      const store = new lodestone.OpfsStore("images");
+      const index = isLoading
+        ? await store.load("index", lodestone.ParallelVectorIndex, { vectors })
+        : await lodestone.ParallelVectorIndex.create({ dimension, shards: 2, vectors });
+      const ids = Array.from({ length: rows }, (_, i) => `id${i}`);
+      if (!isLoading) await index.upsertMany(ids, matrix);
+      if (!isLoading) await store.save("index", index);
+      const inMemory = await lodestone.VectorIndex.create({ dimension });
+      inMemory.upsertMany(ids, matrix);
+      const query = matrix.slice(7 * dimension, 8 * dimension);
+      const answers = [await index.search(query), inMemory.search(query)];
+      const sizes = [index.size, await index.fileBytes(), index.build !== "scalar"];
+      await index.free();
+      return { answers, sizes };
+    };
+    const created = await page.evaluate(ask, false);
+    expect(created.answers[0]).toEqual(created.answers[1]);
+    expect(created.sizes).toEqual([5_000, 5_000 * 96 * 4, true]);
+    await page.reload();
+    await page.waitForFunction(() => "lodestone" in globalThis);
+    expect(await page.evaluate(ask, true)).toEqual(created);
+  });
+
   it.each(["IndexedDbStore", "OpfsStore"] as const)(
     "%s: a save that is given up leaves what was there, and nothing besides",
     async (kind) => {

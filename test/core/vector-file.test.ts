@@ -145,6 +145,17 @@ describe("the file of the vectors", () => {
     expect(statSync(path).size).toBeLessThan(3 * rows * dimension * 4);
   });
 
+  it("ends where its last row does, and images of before that are as good", async () => {
+    const path = newPath();
+    const file = openVectorFile(path);
+    const { index } = await filled(file);
+    for (let i = 1_000; i < rows; i++) index.delete(`id${i}`);
+    const bytes = index.toBytes();
+    const copy = await VectorIndex.fromBytes(bytes, { vectors: new VectorStore(file) });
+    expect([copy.size, statSync(path).size]).toEqual([1_000, 1_000 * dimension * 4]);
+    expect([...copy.entries()]).toEqual([...index.entries()]);
+  });
+
   it("keeps what the last image refers to until there is another one", async () => {
     const file = openVectorFile(newPath());
     const { index, next } = await filled(file);
@@ -184,10 +195,15 @@ describe("the file of the vectors", () => {
     expect(() => index.search(query, all)).toThrow(damage);
     file.write(one, { at: 10 * rowBytes });
     file.write(other, { at: 11 * rowBytes });
+    const many = Array.from({ length: 12 }, next);
+    const answers = index.searchMany(many, { k: 100 });
     file.fails = "read";
     expect(() => index.search(query, all)).toThrow(damage);
+    // Several times: what one that was ended leaves behind is nothing to the next.
+    for (let i = 0; i < 10; i++) expect(() => index.searchMany(many, { k: 100 })).toThrow(damage);
     file.fails = undefined;
     expect(index.search(query, all)).toEqual(expected);
+    expect(index.searchMany(many, { k: 100 })).toEqual(answers);
     file.truncate((rows - 1) * rowBytes);
     expect(() => index.search(query, all)).toThrow(damage);
   });
