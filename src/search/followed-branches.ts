@@ -8,7 +8,8 @@ import { DatabaseAwayError } from "../records/database-away.ts";
 import type { Part } from "../records/feed/feed-types.ts";
 import type { BranchRef } from "../records/schema.ts";
 import { BranchFaults } from "./branch-faults.ts";
-import { BranchFollower } from "./branch-follower.ts";
+import { BranchFollower, damagedIndex } from "./branch-follower.ts";
+import { isDamaged } from "./column-index.ts";
 import type { FollowedRecords } from "./followed-schema.ts";
 import { LagMeter } from "./lag-meter.ts";
 import { IndexFullError, SearchDatabaseAwayError, type SearchEngine } from "./search-engine.ts";
@@ -265,12 +266,21 @@ export class FollowedBranches {
     );
   }
 
-  /** What is held of the branch has turned out to be damaged: a round follows at once, and reads the records again. */
-  damaged(followed: Followed): void {
-    followed.follower.damaged();
+  /**
+   * What a search is told that the engine has failed. If what is held of the branch has turned out to be damaged, a round
+   * follows at once and reads the records again.
+   */
+  toldOf(followed: Followed, error: unknown): unknown {
+    if (!isDamaged(error)) return error;
+    const { follower } = followed;
+    const told = damagedIndex(follower.key, error);
+    if (follower.state === undefined) return told;
+    this.#options.onFault?.(told);
+    follower.damaged();
     followed.isAwaited ||= followed.isReady;
     followed.isReady = false;
     this.#schedule(followed, 0);
+    return told;
   }
 
   /** The engine has lost its data: every branch is read again from now on, once there is another engine. */

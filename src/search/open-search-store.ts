@@ -5,8 +5,6 @@ import type { Worker } from "node:worker_threads";
 import { LodestoneError } from "../errors/lodestone-error.ts";
 import type { SharedSnapshot } from "../records/feed/feed-types.ts";
 import type { BranchInfo, BranchRef } from "../records/schema.ts";
-import { damagedIndex } from "./branch-follower.ts";
-import { isDamaged } from "./column-index.ts";
 import { checkWithCurrentSchema, isSame } from "./current-schema.ts";
 import { type Followed, FollowedBranches, type FollowOptions } from "./followed-branches.ts";
 import type { FollowedRecords } from "./followed-schema.ts";
@@ -240,18 +238,10 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
   }
 
   /** @throws {LodestoneError} UNAVAILABLE when the vectors are not what was written: they are read again from the records. */
-  async #ask(followed: Followed, job: SearchJob): Promise<SearchOutcome> {
-    try {
-      return await this.#engine.call("search", job);
-    } catch (error) {
-      if (!isDamaged(error)) throw error;
-      const told = damagedIndex(job.key, error);
-      if (followed.follower.state !== undefined) {
-        this.#options.onFault?.(told);
-        this.#branches.damaged(followed);
-      }
-      throw told;
-    }
+  #ask(followed: Followed, job: SearchJob): Promise<SearchOutcome> {
+    return this.#engine.call("search", job).catch((error: unknown) => {
+      throw this.#branches.toldOf(followed, error);
+    });
   }
 
   async #check({ ref, table, request, queries, maxBytes }: OwnSearch): Promise<{ info: BranchInfo; job: SearchJob }> {
