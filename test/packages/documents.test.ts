@@ -28,7 +28,7 @@ describe("code of the documents", () => {
   afterAll(() => removeFolder(project));
 
   it("exists", () => {
-    expect([NODE_BLOCKS.length, TYPED_BLOCKS.length, PAGE_BLOCKS.length]).toEqual([6, 1, 1]);
+    expect([NODE_BLOCKS.length, TYPED_BLOCKS.length, PAGE_BLOCKS.length]).toEqual([7, 1, 1]);
   });
 
   it.each(NODE_BLOCKS)("runs in Node: %#", (code) => {
