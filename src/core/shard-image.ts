@@ -18,12 +18,12 @@ const HEADER_BYTES = 4 * HEADER_WORDS + 8;
 const SEGMENT_HEADER_BYTES = 16;
 const NO_PLACE = 0xffff_ffff;
 
-/** The exports of assembly/ that images need. */
+/** The exports of assembly/ that images need. Without the types of WebAssembly, which only `lib: dom` declares. */
 export interface ImageExports {
-  memory: WebAssembly.Memory;
+  memory: { readonly buffer: ArrayBuffer };
   reserve(rows: number): number;
-  segmentCount: WebAssembly.Global;
-  segmentRows: WebAssembly.Global;
+  segmentCount: { readonly value: unknown };
+  segmentRows: { readonly value: unknown };
   segmentPtr(s: number): number;
   segmentSize(): bigint;
   placesOf(s: number): number;

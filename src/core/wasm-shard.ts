@@ -16,6 +16,7 @@ const PLAN_CODES: Record<Plan, number> = { floats: 0, auto: 1, sketches: 2 };
 
 /** The exports of assembly/index.ts. Booleans and addresses come as i32. */
 interface CoreExports extends ImageExports, Record<string, unknown> {
+  memory: WebAssembly.Memory;
   initialize(dimension: number, maximumPages: number, outside: number): number;
   isOutside(): number;
   capacity(): number;
