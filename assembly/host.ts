@@ -32,5 +32,5 @@ export declare function fetchRows(runs: usize, count: i32): void;
 /** The row at this place is not used any more. */
 export declare function freePlace(place: u32): void;
 
-/** Throws: what was read for row `row` is not what was written. */
-export declare function damagedRow(row: u32): void;
+/** Throws: what was read at this place is not what was written. */
+export declare function damagedRow(place: u32): void;

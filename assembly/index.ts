@@ -30,12 +30,12 @@ export { exactRowCount, fetchedRowCount, fullRowCount, scannedBytes } from "./ro
 export {
   adoptBasis,
   adoptSegment,
+  beginImage,
   loadBasis,
   loadedBasisBytes,
   loadSegment,
   savedBasis,
   savedBasisBytes,
-  savedDimension,
   savedSkewness,
   saveSegment,
 } from "./sketch/image";

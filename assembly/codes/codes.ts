@@ -105,7 +105,10 @@ export function initializeCodes(): bool {
   return residualPtr !== 0 && meanPtr !== 0 && zeroPtr !== 0;
 }
 
-/** Updates the codes of a segment, whose float32 are in memory if any is stale. If half of its rows or more are stale, it first chooses a new centre. */
+/**
+ * Updates the codes of a segment, whose float32 are in memory if any is stale. If half of its rows or more are stale, it
+ * first chooses a new centre.
+ */
 export function encodeSegment(segment: usize): void {
   const stale = load<u32>(staleCountPtr(segment));
   if (stale === 0) return;

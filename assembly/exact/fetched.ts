@@ -1,8 +1,9 @@
 /**
- * Where the float32 of rows are. A plan first says which rows it may score (it "wants" them), some at a time, and then
+ * Where the float32 of rows are, for the exact score (what other engines call re-ranking or rescoring reads them, too, but of
+ * candidates alone). A plan first says which rows it may score (it "wants" them), some at a time, and then
  * asks for their addresses. Rows in memory are loaded when they are wanted: independent loads wait for memory together.
  * Rows outside are read together when the first address is asked for, in the order of their places, with short gaps read
- * along, and each is checked.
+ * along (a batched read), and each is checked.
  *
  * Invariant: a row that comes from outside is the one that was written (Σx² is equal in every bit) and lies within what
  * its code claims to lose, so the bounds hold for it. Otherwise the host is told, and the search ends with its error.

@@ -90,7 +90,8 @@ export function adoptSegment(s: u32): bool {
 
 // The basis, before the segments: its dimensions, 0 for none; ε; and its bytes and their address.
 
-export function savedDimension(): i32 {
+/** Call it first. */
+export function beginImage(): i32 {
   savedNumber = basisNumber;
   return sketchDimension;
 }

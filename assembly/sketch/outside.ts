@@ -1,6 +1,6 @@
 /**
- * Where rows go whose float32 are kept outside linear memory (rows/rows.ts, exact/fetched.ts). A segment is in one of
- * three states:
+ * Out-of-core vectors: where rows go whose float32 are kept outside linear memory (rows/rows.ts, exact/fetched.ts). Rows
+ * that come in have a write buffer, of which there is a pool of two. A segment is in one of three states:
  *
  *            a row comes, and a block is free        its block is wanted, or an image is written
  *   EMPTY  ------------------------------------>  OPEN  -------------------------------------->  CLOSED

@@ -187,7 +187,7 @@ async function start(options: ServeOptions, log: Logger, steps: StartSteps, clos
   sayUntilReady(search, steps, log);
 }
 
-/** A column that takes less than this would be searched as fast by one thread. */
+/** Smaller columns are one index in the search thread (column-index.ts), and take little. */
 const LEAST_ON_DISK_BYTES = 64 * 2 ** 20;
 
 /** From how many bytes of float32 on the vectors of a column are on disk. */

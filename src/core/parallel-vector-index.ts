@@ -13,13 +13,13 @@ import { nodeModule } from "./node-modules.ts";
 import { checkIndexOptions, checkInteger, checkType } from "./options.ts";
 import type { CheckedValues, ColumnName, RowColumns, RowOf, ValuesOf } from "./row-columns.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
-import { RowWrites, rowInShard, rowOfShard, shardOfRow, VectorStaging } from "./row-writes.ts";
+import { RowWrites, rowInShard, shardOfRow, VectorStaging } from "./row-writes.ts";
 import { readFromShards, scoreInShards, searchShards, startShards } from "./scatter-gather.ts";
 import { type SearchOptions, type SearchResult, toQueryMatrix, toSearchPlan, toSearchResult, withColumns } from "./search-input.ts";
 import type { ShardClient } from "./shard-client.ts";
+import { adoptRows, endImages, ImagesLoader, saveImages } from "./shard-images.ts";
 import type { ShardResults } from "./shard-messages.ts";
 import type { Similarity } from "./similarity.ts";
-import { corrupt } from "./snapshot.ts";
 import { isTextSearch, type TextSearch, type TextSearchResult } from "./text-search.ts";
 import { gatherRows, joined, loadSnapshot, snapshotPieces, snapshotStream, type TransferOptions, type TransferSource } from "./transfer.ts";
 import type { VectorFolder } from "./vector-file.ts";
@@ -79,8 +79,7 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
 
   readonly #columns: RowColumns | undefined;
   #isFreed = false;
-  /** The shard whose image is being loaded. */
-  #loading = 0;
+  #loader: ImagesLoader | undefined;
   /** While many are deleted: the rows of each shard, to be sent together. */
   #cleared: number[][] | undefined;
 
@@ -347,38 +346,17 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     });
   }
 
-  /** Takes in the pieces of the shards' images, shard after shard, into an empty index. @internal */
-  async loadImage(piece: Uint8Array<ArrayBuffer> | undefined): Promise<void> {
-    const shard = this.#shards[this.#loading];
-    if ((piece === undefined) !== (shard === undefined)) throw corrupt("it has images of another number of shards");
-    if (piece === undefined || shard === undefined) return;
-    if (await shard.call<"load">({ type: "load", piece })) this.#loading++;
+  /** Takes in the pieces of the shards' images, into an empty index. @internal */
+  loadImage(piece: Uint8Array<ArrayBuffer> | undefined): Promise<void> {
+    this.#loader ??= new ImagesLoader(this.#shards);
+    return this.#loader.take(piece);
   }
 
   /** Like VectorIndex.adoptRows; rows for which `isKept` is false are cleared too. @internal */
   async adoptRows(isKept: (row: number) => boolean = () => true): Promise<void> {
     const write = ++this.#write;
-    const count = this.#shards.length;
-    await Promise.all(
-      this.#shards.map(async (shard, i) => {
-        const own = await shard.call<"rows">({ type: "rows" });
-        const named: { rows: number[]; ids: string[] } = { rows: [], ids: [] };
-        const unknown: number[] = [];
-        for (const local of own) {
-          const row = rowOfShard(local, i, count);
-          const id = isKept(row) ? this.rows.idOf(row) : undefined;
-          if (id === undefined) {
-            unknown.push(local);
-            continue;
-          }
-          this.#rowWrites.set(row, write);
-          named.rows.push(local);
-          named.ids.push(id);
-        }
-        await shard.call<"name">({ type: "name", rows: Uint32Array.from(named.rows), ids: named.ids });
-        if (unknown.length > 0) await shard.call<"clear">({ type: "clear", rows: Uint32Array.from(unknown) });
-      }),
-    );
+    const idOf = (row: number): string | undefined => (isKept(row) ? this.rows.idOf(row) : undefined);
+    await adoptRows(this.#shards, idOf, (row) => this.#rowWrites.set(row, write));
   }
 
   /** Ends the workers. The index cannot be used afterwards; a shared directory is left unchanged. */
@@ -411,20 +389,14 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     };
   }
 
-  /** The pieces of all shards' images, shard after shard. @internal */
-  async *images(): AsyncGenerator<Uint8Array, undefined, void> {
-    for (const shard of this.#shards) {
-      for (let isFirst = true; ; isFirst = false) {
-        const piece = await shard.call<"save">({ type: "save", isFirst });
-        if (piece === undefined) break;
-        yield piece;
-      }
-    }
+  /** The pieces of all shards' images. @internal */
+  images(): AsyncGenerator<Uint8Array, undefined, void> {
+    return saveImages(this.#shards);
   }
 
   /** See VectorShard.endSave. @internal */
-  async endImages(isKept: boolean): Promise<void> {
-    await Promise.all(this.#shards.map((shard) => shard.call<"endSave">({ type: "endSave", isKept })));
+  endImages(isKept: boolean): Promise<void> {
+    return endImages(this.#shards, isKept);
   }
 
   #clear(row: number): void {

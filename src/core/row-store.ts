@@ -1,9 +1,9 @@
 /**
- * The rows of a shard that lie in a file: each has a place, a number that says where. Places that are not used any more are
- * written again, so a file does not grow when rows are updated or deleted.
+ * The rows of a shard that lie in a file: each has a place (a slot), a number that says where. Places that are not used any more
+ * are on a free list and written again, so a file does not grow when rows are updated or deleted.
  *
- * An image of the shard (shard-image.ts) refers to places. What a kept image refers to must stay as it is until a later
- * one is kept:
+ * An image of the shard (its checkpoint, shard-image.ts) refers to places. What a kept image refers to must stay as it is until
+ * a later one is kept, as in shadow paging (copy on write): a changed row goes to a new place.
  *
  *            freed             an image is begun          it is kept
  *   USED  ----------> FREED  ------------------> WAITING ------------> REUSABLE ---> USED
@@ -14,7 +14,7 @@
  * Without images a place that is freed is reusable at once.
  */
 import { LodestoneError } from "../errors/lodestone-error.ts";
-import { PlaceSet } from "./place-set.ts";
+import { BitSet } from "./bit-set.ts";
 import { type ImageExports, loadImage, saveImage } from "./shard-image.ts";
 import { damaged } from "./snapshot.ts";
 import type { VectorFile } from "./vector-file.ts";
@@ -32,9 +32,9 @@ export class RowStore {
   readonly #rowBytes: number;
   /** Places that were ever used are below this. */
   #end = 0;
-  readonly #reusable = new PlaceSet();
-  #freed = new PlaceSet();
-  #waiting: PlaceSet | undefined;
+  readonly #reusable = new BitSet();
+  #freed = new BitSet();
+  #waiting: BitSet | undefined;
   /** Whether an image was begun: from then on one may be in use. */
   #hasImages = false;
   /** From where reusable places are looked for, so that those of one block lie close together. */
@@ -106,7 +106,7 @@ export class RowStore {
     this.#hasImages = true;
     if (this.#waiting !== undefined) this.#freed.addAll(this.#waiting);
     this.#waiting = this.#freed;
-    this.#freed = new PlaceSet();
+    this.#freed = new BitSet();
     yield* saveImage(core, dimension);
     this.#file.flush();
   }

@@ -1,5 +1,5 @@
 /**
- * The image of a shard whose vectors are in a file: its linear memory's part (assembly/sketch/image.ts), as pieces.
+ * The image of a shard whose vectors are in a file, that is, its checkpoint: its linear memory's part (assembly/sketch/image.ts), as pieces.
  *
  *   first    u32[8]: format, dimension, segments, bytes of a segment, dimensions of the basis or 0, zeros; f64: ε of the basis
  *   basis    if there is one
@@ -9,7 +9,7 @@
  * change while it is written, each is in it as it was at some moment, or not at all.
  */
 
-import { PlaceSet } from "./place-set.ts";
+import { BitSet } from "./bit-set.ts";
 import { corrupt, damaged } from "./snapshot.ts";
 
 const FORMAT = 1;
@@ -30,7 +30,7 @@ export interface ImageExports {
   saveSegment(s: number): number;
   loadSegment(s: number, hasCentre: number, isSketched: number): number;
   adoptSegment(s: number): number;
-  savedDimension(): number;
+  beginImage(): number;
   savedSkewness(): number;
   savedBasis(): number;
   savedBasisBytes(): number;
@@ -42,7 +42,7 @@ export interface ImageExports {
 export function* saveImage(core: ImageExports, dimension: number): Generator<Uint8Array<ArrayBuffer>, void, void> {
   const segments = core.segmentCount.value as number;
   const first = new Uint8Array(HEADER_BYTES);
-  const basis = core.savedDimension();
+  const basis = core.beginImage();
   new Uint32Array(first.buffer, 0, HEADER_WORDS).set([FORMAT, dimension, segments, Number(core.segmentSize()), basis]);
   new DataView(first.buffer).setFloat64(4 * HEADER_WORDS, core.savedSkewness(), true);
   const basisBytes = basis > 0 ? new Uint8Array(core.memory.buffer, core.savedBasis() >>> 0, core.savedBasisBytes()).slice() : undefined;
@@ -70,7 +70,7 @@ export function* saveImage(core: ImageExports, dimension: number): Generator<Uin
 export function* loadImage(
   core: ImageExports,
   { dimension, rowsThere, noRoom }: { dimension: number; rowsThere: number; noRoom: (rows: number) => Error },
-): Generator<undefined, PlaceSet, Uint8Array> {
+): Generator<undefined, BitSet, Uint8Array> {
   const first = aligned(yield);
   if (first.length !== HEADER_BYTES) throw corrupt("an image of a shard does not begin as one");
   const words = new Uint32Array(first.buffer, 0, HEADER_WORDS);
@@ -81,7 +81,7 @@ export function* loadImage(
   const rows = segments * segmentRows;
   if (rows > 0 && core.reserve(rows) === 0) throw noRoom(rows);
   if (basis > 0) yield* loadBasis(core, basis, new DataView(first.buffer).getFloat64(4 * HEADER_WORDS, true));
-  const used = new PlaceSet();
+  const used = new BitSet();
   for (let s = 0; s < segments; s++) {
     yield* loadSegment(core, s, size, () => noRoom(rows));
     const places = new Uint32Array(core.memory.buffer, core.placesOf(s) >>> 0, segmentRows);
@@ -134,7 +134,7 @@ function aligned(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(bytes);
 }
 
-/** Begins a loader. @returns what takes its pieces; undefined after the last. @throws {LodestoneError} CORRUPT when there are too few or too many. */
+/** Begins a loader. @returns what takes its pieces; undefined after the last. It throws CORRUPT when there are too few or too many. */
 export function startLoader(loader: Generator<undefined, void, Uint8Array>): (piece: Uint8Array | undefined) => void {
   let isDone = loader.next().done;
   return (piece) => {

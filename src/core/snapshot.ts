@@ -39,8 +39,8 @@ const ENDS_PER_PIECE = 2 ** 14;
 const ROWS_PER_TEXT = 1024;
 /** Rows are numbered by u32, and a mask has a bit for each. */
 const MAX_ROWS = 2 ** 32 - 1;
-/** A greater length can only come from damage. */
-const MAX_TEXT_BYTES = 2 ** 30;
+/** A greater length, of a text or of a piece of an image, can only come from damage. */
+const MAX_LENGTH_BYTES = 2 ** 30;
 
 /** Rows of vectors in one piece. */
 function rowsPerPiece(dimension: number): number {
@@ -194,7 +194,7 @@ export function* readSnapshot(visitor: SnapshotVisitor): Generator<number, void,
     const decoder = utf8Decoder();
     const text = function* (): Generator<number, string, Uint8Array> {
       const length = new DataView((yield* take(4)).buffer).getUint32(0, true);
-      if (length > MAX_TEXT_BYTES) throw corrupt(`it has a text of ${length} bytes`);
+      if (length > MAX_LENGTH_BYTES) throw corrupt(`it has a text of ${length} bytes`);
       const bytes = yield* take(length + padding(length));
       return decode(decoder, bytes.subarray(0, length));
     };
@@ -226,7 +226,7 @@ function* readImages(take: Take, ids: readonly string[], visitor: SnapshotVisito
   if (shards < 1 || shards > MAX_SHARDS) throw corrupt(`it has ${shards} shards`);
   visitor.shards(shards);
   for (let length = yield* word(); length > 0; length = yield* word()) {
-    if (length > MAX_TEXT_BYTES) throw corrupt(`it has a piece of ${length} bytes`);
+    if (length > MAX_LENGTH_BYTES) throw corrupt(`it has a piece of ${length} bytes`);
     const bytes = yield* take(length + padding(length));
     visitor.image(bytes.subarray(0, length));
   }

@@ -10,7 +10,10 @@ export class VectorStore {
   static readonly name: string = "VectorStore";
   readonly #file: VectorFile;
 
-  /** @param file  of `openVectorFile`, or a `FileSystemSyncAccessHandle`. What it holds is overwritten, unless an index is loaded that belongs to it. */
+  /**
+   * @param file  of `openVectorFile`, or a `FileSystemSyncAccessHandle`. What it holds is overwritten, unless an index is loaded that
+   *   belongs to it.
+   */
   constructor(file: VectorFile) {
     checkType(typeof file?.read === "function" && typeof file.truncate === "function", "file", file, "a file, as openVectorFile opens one");
     this.#file = file;

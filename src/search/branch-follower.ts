@@ -36,6 +36,7 @@ import { RoundTurns } from "./round-turns.ts";
 import { EngineChangedError, IndexFullError, type SearchEngine } from "./search-engine.ts";
 import { type BranchKey, type BranchStats, branchKey } from "./search-messages.ts";
 import { SavedBranch, type SavedBranchOptions } from "./snapshot/saved-branch.ts";
+import { lacksTexts, WantedTexts } from "./text/wanted-texts.ts";
 
 export interface FollowerOptions extends SavedBranchOptions {
   /** Which part to hold of the tables that can be split into parts; undefined: all. */
@@ -52,8 +53,6 @@ const MAX_CHANGED_ATTEMPTS = 20;
 const CHANGED_RETRY_MS = 20;
 const ACKNOWLEDGE_EVERY_MS = 1_000;
 const NOTHING_HELD: BranchStats = { vectors: 0, texts: 0, memoryBytes: 0, fileBytes: 0 };
-/** Words that did not fit into memory are not read again for so long. */
-const TEXTS_AGAIN_MS = 5 * 60_000;
 
 export class BranchFollower {
   readonly ref: BranchRef;
@@ -73,10 +72,8 @@ export class BranchFollower {
   readonly #turns = new RoundTurns();
   readonly #part: Part | undefined;
   readonly #reader: BranchReader;
-  /** Ids of the tables whose words are held or are to be. */
-  readonly #texts = new Set<number>();
-  /** The words of these tables did not fit; when they were asked for last. */
-  #textsRefused: { readonly error: LodestoneError; readonly at: number } | undefined;
+  /** Whose words are held or are to be. */
+  readonly #texts = new WantedTexts();
   readonly #saved: SavedBranch;
   #acknowledgedAt = Number.NEGATIVE_INFINITY;
   /** The engine still holds what is damaged. */
@@ -89,18 +86,20 @@ export class BranchFollower {
     this.#engine = engine;
     this.#part = options.part;
     const { part, vectors } = options;
-    this.#reader = new BranchReader(ref, records, engine, () => ({ part, texts: this.#texts, ...(vectors !== undefined && { vectors }) }));
+    this.#reader = new BranchReader(ref, records, engine, () => ({
+      part,
+      texts: this.#texts.tables,
+      ...(vectors !== undefined && { vectors }),
+    }));
     this.#saved = new SavedBranch(ref, records, engine, options);
   }
 
-  /**
-   * The incarnation and version of the schema that searches see; undefined until the branch has been read.
-   */
   /** Counts what has changed what searches see, its schema included: while it stays, so does what they see. */
   get changes(): number {
     return this.#changes;
   }
 
+  /** The incarnation and version of the schema that searches see; undefined until the branch has been read. */
   get state(): { readonly incarnation: string; readonly version: number } | undefined {
     return this.#state;
   }
@@ -123,19 +122,13 @@ export class BranchFollower {
    * @throws {IndexFullError} they did not fit into the memory for indexes lately.
    */
   holdsTexts(tables: readonly number[]): boolean {
-    if (this.#textsRefused !== undefined) {
-      if (performance.now() - this.#textsRefused.at < TEXTS_AGAIN_MS) throw new IndexFullError(this.#textsRefused.error);
-      this.#textsRefused = undefined;
-    }
-    for (const table of tables) this.#texts.add(table);
+    this.#texts.add(tables);
     return this.#state !== undefined && !lacksTexts(this.#state.schema, tables);
   }
 
   /** Their words did not fit: they are asked for no longer, for a while. */
   refuseTexts(error: LodestoneError): IndexFullError {
-    this.#texts.clear();
-    this.#textsRefused = { error, at: performance.now() };
-    return new IndexFullError(error);
+    return this.#texts.refuse(error);
   }
 
   /** True once the branch has been dropped. */
@@ -240,7 +233,7 @@ export class BranchFollower {
       if (this.#isDamaged) await this.#engine.call("drop", { key: this.key });
       this.#isDamaged = false;
       // A snapshot may have the words that did not fit.
-      if (this.#state === undefined && this.#textsRefused === undefined) await this.#restore(info);
+      if (this.#state === undefined && !this.#texts.isRefused) await this.#restore(info);
       if (this.#state === undefined || this.#state.incarnation !== info.incarnation) await this.#build(info);
       if (await this.#follow()) return;
       await this.#build(await this.#records.currentBranch(this.ref));
@@ -249,7 +242,7 @@ export class BranchFollower {
         this.reset();
         this.#building = undefined;
         // Perhaps the vectors fit alone.
-        if (this.#texts.size > 0) this.refuseTexts(error);
+        if (this.#texts.tables.size > 0) this.#texts.refuse(error);
         throw new IndexFullError(error);
       }
       if (error instanceof LodestoneError && error.code === "CORRUPT") {
@@ -284,7 +277,7 @@ export class BranchFollower {
     const restored = await this.#saved.restore(incarnation);
     if (restored === null) return;
     const { version, schema, position, stats } = restored;
-    for (const { id, texts } of schema.values()) if (texts === true && this.#textsRefused === undefined) this.#texts.add(id);
+    this.#texts.addHeld(schema);
     if (differsInParts(schema, this.#inParts(schema))) await this.#engine.call("drop", { key: this.key });
     else this.#enter({ incarnation, version, position, schema, isWhole: this.#engine.keepsState === true }, stats, epoch);
   }
@@ -327,8 +320,9 @@ export class BranchFollower {
     const epoch = this.#epoch;
     for (;;) {
       const state = this.#state!;
-      const hasTexts = !lacksTexts(state.schema, [...this.#texts]) && (this.#texts.size > 0 || !hasAnyTexts(state.schema));
-      const read = hasTexts ? await readChanges(this.#records.feed, this.#engine, { ref: this.ref, key: this.key, state }) : undefined;
+      const read = this.#texts.isMetBy(state.schema)
+        ? await readChanges(this.#records.feed, this.#engine, { ref: this.ref, key: this.key, state })
+        : undefined;
       if (read === null) return false;
       if (read === undefined || read.version !== state.version) {
         const altered = await this.#reader.alter(state);
@@ -377,8 +371,7 @@ export class BranchFollower {
     this.#state = state;
     this.#stats = stats;
     this.#isGone = false;
-    // Tables that are gone are asked for no longer.
-    for (const table of this.#texts) if (lacksTexts(state.schema, [table])) this.#texts.delete(table);
+    this.#texts.keepThoseOf(state.schema);
   }
 
   /**
@@ -399,13 +392,4 @@ export function damagedIndex(key: BranchKey, cause: LodestoneError): LodestoneEr
     retryAfterSeconds: 1,
     cause,
   });
-}
-
-const hasAnyTexts = (schema: FollowedSchema): boolean => [...schema.values()].some(({ texts }) => texts === true);
-
-/** Whether any of these tables, by id, is there without its words, or is not there. */
-function lacksTexts(schema: FollowedSchema, tables: readonly number[]): boolean {
-  if (tables.length === 0) return false;
-  const held = new Set([...schema.values()].filter(({ texts }) => texts === true).map(({ id }) => id));
-  return tables.some((table) => !held.has(table));
 }

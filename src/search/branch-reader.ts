@@ -62,17 +62,15 @@ export class BranchReader {
       const schema = followedSchema(info, this.#scope());
       const build = nextBuild++;
       const { incarnation, version } = info;
-      const begin = async (): Promise<void> => {
-        await this.#engine.call("begin", { build, key: this.#key, incarnation, version, tables: schema, path });
-      };
       try {
+        await this.#engine.call("begin", { build, key: this.#key, incarnation, version, tables: schema, path });
         const tables = [...schema.values()].map(({ name, part }) => ({ table: name, ...(part && { part }) }));
         const load = async (batch: FeedBatch): Promise<void> => {
           const { table, ids } = batch;
           await this.#engine.call("load", { build, batch }, buffersOf([batch]));
           this.#loaded = { table, records: ids.length + (this.#loaded?.table === table ? this.#loaded.records : 0) };
         };
-        const read = await this.#readAll(tables, load, begin);
+        const read = await this.#readAll(tables, load);
         if (read !== null && read.schemaVersion === version && read.incarnation === incarnation) {
           const stats = await this.#engine.call("install", { build, key: this.#key, position: read.position });
           return { state: { incarnation, version, position: read.position, schema, isWhole: true }, stats };
@@ -137,10 +135,10 @@ export class BranchReader {
 
   /** null: the schema changed while the tables were read. */
   async #readAll(
-    ...[tables, onBatch, onStart]: Tail<Parameters<ChangeFeed["readAll"]>>
+    ...[tables, onBatch]: Tail<Parameters<ChangeFeed["readAll"]>>
   ): Promise<Awaited<ReturnType<ChangeFeed["readAll"]>> | null> {
     try {
-      return await this.#records.feed.readAll(this.#ref, tables, onBatch, onStart);
+      return await this.#records.feed.readAll(this.#ref, tables, onBatch);
     } catch (error) {
       if (error instanceof LodestoneError && error.code === "CONFLICT") return null;
       throw error;

@@ -11,8 +11,9 @@ import { BranchFaults } from "./branch-faults.ts";
 import { BranchFollower, damagedIndex } from "./branch-follower.ts";
 import { isDamaged } from "./column-index.ts";
 import type { FollowedRecords } from "./followed-schema.ts";
+import { branchStatusOf, statusOf } from "./followed-status.ts";
 import { LagMeter } from "./lag-meter.ts";
-import { IndexFullError, SearchDatabaseAwayError, type SearchEngine } from "./search-engine.ts";
+import { IndexFullError, type SearchEngine } from "./search-engine.ts";
 import { type BranchKey, branchKey } from "./search-messages.ts";
 import type { BranchSearchStatus, SearchStoreStatus } from "./search-store.ts";
 import { Semaphore } from "./semaphore.ts";
@@ -104,12 +105,6 @@ export interface Followed {
   isFull: boolean;
 }
 
-const inWords = (key: BranchKey, more: string | undefined): string => (more === undefined ? key : `${key} (${more})`);
-
-/** Data that cannot be read may have changed. */
-const lagOf = ({ lag, failingSince }: Pick<Followed, "lag" | "failingSince">): number =>
-  Math.max(lag.currentMs, failingSince === undefined ? 0 : performance.now() - failingSince);
-
 export class FollowedBranches {
   readonly #records: FollowedRecords;
   readonly #engine: SearchEngine;
@@ -175,36 +170,13 @@ export class FollowedBranches {
   }
 
   status(): Omit<SearchStoreStatus, "waiting"> {
-    const pending: string[] = this.#isListed ? [] : ["the list of branches"];
-    let lagMs = 0;
-    let lagP99Ms = 0;
-    let rows = 0;
-    let memoryBytes = 0;
-    let fileBytes = 0;
-    let fault: string | undefined;
-    let isSearchDatabaseAway = false;
-    for (const { follower, isReady, isAwaited, lag, away, failingSince, isFull } of this.#branches.values()) {
-      const branchFault = this.#faults.reasonOf(follower.key);
-      // Its searches are answered with the reason. No other server could do better.
-      if (isFull) continue;
-      if ((isAwaited && !isReady) || follower.isReadAgain) pending.push(inWords(follower.key, branchFault ?? follower.progress));
-      lagMs = Math.max(lagMs, lagOf({ lag, failingSince }));
-      fault ??= branchFault;
-      isSearchDatabaseAway ||= away instanceof SearchDatabaseAwayError;
-      lagP99Ms = Math.max(lagP99Ms, lag.quantileMs(0.99));
-      rows += follower.stats.vectors;
-      memoryBytes += follower.stats.memoryBytes;
-      fileBytes += follower.stats.fileBytes;
-    }
-    const ready = pending.length === 0 && !this.#isClosed;
-    return { ready, pending, lagMs, lagP99Ms, fault, isSearchDatabaseAway, rows, memoryBytes, fileBytes };
+    const status = statusOf(this.#branches.values(), (followed) => this.faultOf(followed), this.#isListed ? [] : ["the list of branches"]);
+    return { ...status, ready: status.pending.length === 0 && !this.#isClosed };
   }
 
   branchStatus(ref: BranchRef): BranchSearchStatus {
-    const followed = this.follow(ref);
-    const { follower, isReady } = followed;
-    const { vectors, memoryBytes, fileBytes } = follower.stats;
-    return { ready: isReady && !follower.isBuilding && !this.#isClosed, lagMs: lagOf(followed), vectors, memoryBytes, fileBytes };
+    const status = branchStatusOf(this.follow(ref));
+    return { ...status, ready: status.ready && !this.#isClosed };
   }
 
   /** Number of tables with vectors that are held in full although the store holds a part. */
@@ -267,10 +239,11 @@ export class FollowedBranches {
   }
 
   /**
-   * What a search is told that the engine has failed. If what is held of the branch has turned out to be damaged, a round
-   * follows at once and reads the records again.
+   * Takes the error of a search. If what is held of the branch has turned out to be damaged, a round follows at once and
+   * reads the records again.
+   * @returns what the caller is told.
    */
-  toldOf(followed: Followed, error: unknown): unknown {
+  searchFailed(followed: Followed, error: unknown): unknown {
     if (!isDamaged(error)) return error;
     const { follower } = followed;
     const told = damagedIndex(follower.key, error);

@@ -240,7 +240,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
   /** @throws {LodestoneError} UNAVAILABLE when the vectors are not what was written: they are read again from the records. */
   #ask(followed: Followed, job: SearchJob): Promise<SearchOutcome> {
     return this.#engine.call("search", job).catch((error: unknown) => {
-      throw this.#branches.toldOf(followed, error);
+      throw this.#branches.searchFailed(followed, error);
     });
   }
 

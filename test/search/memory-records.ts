@@ -49,13 +49,12 @@ export class MemoryRecords {
       this.#listeners.add(listener);
       return () => this.#listeners.delete(listener);
     },
-    readAll: async (ref, tables, onBatch, onStart) => {
+    readAll: async (ref, tables, onBatch) => {
       this.reads.all++;
       await this.beforeRead("all");
       const branch = this.#branch(ref);
       const info = await this.branch(ref);
       const position = String(branch.changes.length);
-      await onStart?.(position);
       // One snapshot: everything is copied before the first batch is returned.
       const batches: FeedBatch[] = [];
       for (const { table: name, columns } of tables) {

@@ -8,10 +8,11 @@ import { RowDirectory } from "../../src/core/row-directory.ts";
 import type { BranchRef } from "../../src/records/schema.ts";
 import { ColumnIndex } from "../../src/search/column-index.ts";
 import { openSearchStore } from "../../src/search/open-search-store.ts";
-import type { SearchStore, SimilarityFunction } from "../../src/search/search-store.ts";
+import type { SearchStore } from "../../src/search/search-store.ts";
 import { referenceSearch, SIMILARITIES } from "../reference.ts";
 import { LIMIT_MS } from "../support/patience.ts";
-import { type MemoryRecord, MemoryRecords } from "./memory-records.ts";
+import { KeptItems } from "./kept-items.ts";
+import { MemoryRecords } from "./memory-records.ts";
 
 const REF: BranchRef = { database: "db", branch: "main" };
 const DIMENSION = 8;
@@ -62,6 +63,7 @@ describe("ColumnIndex", () => {
 
 describe("search store with shards", () => {
   let records: MemoryRecords;
+  let items: KeptItems;
   let store: SearchStore;
   let directory: string;
 
@@ -81,6 +83,7 @@ describe("search store with shards", () => {
       { name: "v", type: "vector", vector: { dimension: DIMENSION } },
       { name: "color", type: "string" },
     ]);
+    items = new KeptItems(REF, records, vectorOf);
     await open();
   });
   afterEach(async () => {
@@ -88,49 +91,24 @@ describe("search store with shards", () => {
     rmSync(directory, { recursive: true });
   });
 
-  const item = (i: number): MemoryRecord => ({ id: `i${i}`, v: vectorOf(i), color: ["red", "blue", null][i % 3] });
-  const kept = new Map<string, MemoryRecord>();
-  const write = (from: number, to: number, deleted: string[] = []): void => {
-    const rows = Array.from({ length: to - from }, (_, i) => item(from + i));
-    records.write(REF, "items", rows, deleted);
-    for (const row of rows) kept.set(row.id, row);
-    for (const id of deleted) kept.delete(id);
-  };
+  const write = (from: number, to: number, deleted: string[] = []): void => items.write(from, to, deleted);
   const check = async (): Promise<void> => {
     const query = vectorOf(5);
-    for (const [color, similarityFunction] of [
-      [undefined, "l2"],
-      ["red", "cosineSimilarity"],
-      ["none", "l1"],
-    ] as [string | undefined, SimilarityFunction][]) {
-      const vectors = [...kept.values()]
-        .filter((row) => color === undefined || row.color === color)
-        .map((row) => [row.id, row.v as number[]] as const);
-      const filter = color === undefined ? undefined : { color };
-      const answer = await store.vectorSearch(REF, "items", {
-        column: "v",
-        queryVector: query,
-        size: 40,
-        similarityFunction,
-        filter,
-        consistency: "strong",
-      });
-      expect(answer).toEqual(referenceSearch(vectors, query, { k: 40, similarity: similarityFunction }));
-    }
+    await items.check(store, query, "l2", { size: 40 });
+    await items.check(store, query, "cosineSimilarity", { size: 40, color: "red" });
+    await items.check(store, query, "l1", { size: 40, color: "none" });
   };
 
   test("gives the same answers while a column grows over the size limit, and after restarts", async () => {
-    kept.clear();
     write(0, 1_000);
     await check();
     write(1_000, 3_000, ["i5", "i6"]);
     await check();
     write(0, 100, ["i2999"]);
     await check();
-    expect(store.status()).toMatchObject({ rows: kept.size });
+    expect(store.status()).toMatchObject({ rows: items.kept.size });
     await store.close();
-    records.write(REF, "items", [], ["i7"]);
-    kept.delete("i7");
+    write(0, 0, ["i7"]);
     records.reads.all = 0;
     await open();
     await check();
@@ -138,7 +116,6 @@ describe("search store with shards", () => {
   });
 
   test("applies a transaction at the same moment for searches on all shards", async () => {
-    kept.clear();
     write(0, 2_000);
     await check();
     // All vectors change in each transaction, so a mixture of two would have two scores.

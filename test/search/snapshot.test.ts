@@ -81,8 +81,8 @@ describe("snapshots", () => {
     const { readAll } = feed;
     let batches = 0;
     Object.assign(feed, {
-      readAll: (...[ref, tables, onBatch, onStart]: Parameters<typeof readAll>) =>
-        readAll(ref, tables, (batch) => (++batches === 3 ? new Promise<void>(() => {}) : onBatch(batch)), onStart),
+      readAll: (...[ref, tables, onBatch]: Parameters<typeof readAll>) =>
+        readAll(ref, tables, (batch) => (++batches === 3 ? new Promise<void>(() => {}) : onBatch(batch))),
     });
     await at.open({ snapshotDir: join(at.directory, "none") });
     await expect.poll(pending).toBe(`db:main (table items, ${2 * at.records.readLimit} records so far)`);

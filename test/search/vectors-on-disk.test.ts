@@ -7,9 +7,9 @@ import { seededRandom } from "../../bench/data.mjs";
 import type { BranchRef } from "../../src/records/schema.ts";
 import { openSearchStore, type SearchStoreOptions } from "../../src/search/open-search-store.ts";
 import type { SearchStore } from "../../src/search/search-store.ts";
-import { referenceSearch, SIMILARITIES } from "../reference.ts";
 import { LIMIT_MS } from "../support/patience.ts";
-import { type MemoryRecord, MemoryRecords } from "./memory-records.ts";
+import { KeptItems } from "./kept-items.ts";
+import { MemoryRecords } from "./memory-records.ts";
 
 const REF: BranchRef = { database: "db", branch: "main" };
 const DIMENSION = 128;
@@ -21,7 +21,7 @@ describe("vectors on disk", () => {
   let directory: string;
   let faults: string[];
   const random = seededRandom(23);
-  const kept = new Map<string, MemoryRecord>();
+  let items: KeptItems;
 
   const open = async (options: SearchStoreOptions = {}): Promise<void> => {
     faults = [];
@@ -36,35 +36,14 @@ describe("vectors on disk", () => {
     });
     await expect.poll(() => store.status().ready, { timeout: LIMIT_MS }).toBe(true);
   };
-  const item = (i: number): MemoryRecord => ({
-    id: `i${i}`,
-    v: i % 50 === 0 ? null : Array.from({ length: DIMENSION }, (_, j) => (j % 8 < 4 ? random() : 0.1 * random())),
-    color: ["red", "blue", null][i % 3],
-  });
-  const write = (from: number, to: number, deleted: string[] = []): void => {
-    const rows = Array.from({ length: to - from }, (_, i) => item(from + i));
-    records.write(REF, "items", rows, deleted);
-    for (const row of rows) kept.set(row.id, row);
-    for (const id of deleted) kept.delete(id);
-  };
+  const vectorOf = (i: number): number[] | null =>
+    i % 50 === 0 ? null : Array.from({ length: DIMENSION }, (_, j) => (j % 8 < 4 ? random() : 0.1 * random()));
+  const write = (from: number, to: number, deleted: string[] = []): void => items.write(from, to, deleted);
   const check = async (): Promise<void> => {
     const query = Array.from({ length: DIMENSION }, () => random());
-    for (const color of [undefined, "red"]) {
-      const vectors = [...kept.values()]
-        .filter((row) => row.v !== null && (color === undefined || row.color === color))
-        .map((row) => [row.id, row.v as number[]] as const);
-      const filter = color === undefined ? undefined : { color };
-      for (const similarity of SIMILARITIES.filter((name) => name !== "dotProduct")) {
-        const answer = await store.vectorSearch(REF, "items", {
-          column: "v",
-          queryVector: query,
-          size: 20,
-          similarityFunction: similarity as "l2",
-          filter,
-          consistency: "strong",
-        });
-        expect(answer).toEqual(referenceSearch(vectors, query, { k: 20, similarity }));
-      }
+    for (const more of [{}, { color: "red" }]) {
+      for (const similarity of ["cosineSimilarity", "l2", "l1"] as const)
+        await items.check(store, query, similarity, { size: 20, ...more });
     }
   };
   const restart = async (between: () => void = () => {}): Promise<void> => {
@@ -78,7 +57,6 @@ describe("vectors on disk", () => {
   const files = (): string[] => readdirSync(join(directory, folders()[0]!)).map((name) => join(directory, folders()[0]!, name));
 
   beforeEach(async () => {
-    kept.clear();
     directory = mkdtempSync(join(tmpdir(), "lodestone-vectors-on-disk-"));
     records = new MemoryRecords();
     records.createBranch(REF);
@@ -86,6 +64,7 @@ describe("vectors on disk", () => {
       { name: "v", type: "vector", vector: { dimension: DIMENSION } },
       { name: "color", type: "string" },
     ]);
+    items = new KeptItems(REF, records, vectorOf);
     write(0, ROWS);
     await open();
   });
@@ -116,7 +95,7 @@ describe("vectors on disk", () => {
     records.createTable(REF, "later", [{ name: "v", type: "vector", vector: { dimension: DIMENSION } }]);
     const { fileBytes } = store.status();
     for (let from = 0; from < 6_000; from += 1_000) {
-      const rows = Array.from({ length: 1_000 }, (_, i) => ({ id: `l${from + i}`, v: item(1).v }));
+      const rows = Array.from({ length: 1_000 }, (_, i) => ({ id: `l${from + i}`, v: vectorOf(1) }));
       records.write(REF, "later", rows);
       const answer = await store.vectorSearch(REF, "later", {
         column: "v",

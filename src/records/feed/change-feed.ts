@@ -89,12 +89,10 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     ref: BranchRef,
     tables: Parameters<ChangeFeed["readAll"]>[1],
     onBatch: (batch: FeedBatch) => Promise<void>,
-    onStart?: (position: FeedPosition) => Promise<void>,
   ): Promise<{ position: FeedPosition; incarnation: string; schemaVersion: number; tables: readonly TableInfo[] }> {
     const registered = await this.#read((connection) => this.#readState(connection, ref));
     await this.#retention.follow(registered.branch, registered.snapshot);
     const start = await this.#read((connection) => this.#readState(connection, ref));
-    await onStart?.(formatPosition({ snapshot: start.snapshot }));
     const readers = tables.map((table) => readerOf(this.#engine.vectors, start.branch, table, this.#options));
     for (const reader of readers) {
       const readTurn = (after: string | undefined): Promise<TableTurn> =>

@@ -94,15 +94,13 @@ export interface ChangeFeed {
   onChange(listener: (ref: BranchRef) => void): () => void;
   /**
    * Reads tables whole, in batches of bounded size, all in one snapshot (or: then followed by changes so that
-   * the result is consistent at `position`). `columns` and `part` limit what is read of a table. `onStart` comes
-   * before the first batch: no batch is older than that position. Backpressure: the next batch is read when
-   * `onBatch` resolves.
+   * the result is consistent at `position`). `columns` and `part` limit what is read of a table. Backpressure: the
+   * next batch is read when `onBatch` resolves.
    */
   readAll(
     ref: BranchRef,
     tables: readonly { readonly table: string; readonly columns?: readonly string[]; readonly part?: Part }[],
     onBatch: (batch: FeedBatch) => Promise<void>,
-    onStart?: (position: FeedPosition) => Promise<void>,
   ): Promise<{
     readonly position: FeedPosition;
     readonly incarnation: string;

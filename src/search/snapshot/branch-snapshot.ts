@@ -148,6 +148,7 @@ export async function readBranchSnapshot(
       onGrowth(restored, leastBytes);
     };
     for await (const message of messages as AsyncIterable<SavedBatch | ImageMessage>) {
+      // A copy, which is handed over to its shard: the piece is a part of the message's buffer.
       if ("piece" in message) await restored.loadImage(message.column, message.piece && new Uint8Array(message.piece));
       else restored.applySaved(message);
       await restored.settled();

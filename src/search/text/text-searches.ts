@@ -77,7 +77,7 @@ export class TextSearches {
           .runWords(budget?.caller ?? "", signal, () => engine.call("searchTexts", job, remote ? [remote.half.port] : []))
           .catch((error: unknown) => {
             const isFull = error instanceof LodestoneError && error.code === "OUT_OF_MEMORY";
-            throw isFull ? followed.follower.refuseTexts(error) : branches.toldOf(followed, error);
+            throw isFull ? followed.follower.refuseTexts(error) : branches.searchFailed(followed, error);
           })
           .finally(() => remote?.close());
         if (outcome.kind === "reading") {
