@@ -6,15 +6,14 @@
  * Random directions, the hardest case for a search. No time of a clock is reported, because it differs with what else the machine does:
  * bytes, memory, processor time (of the page's main thread, by the browser's own counters; of all its processes, by the system), and
  * ratios within one run. `--disable-gpu`: the processor draws, so the hand over the map is compared, in turns, with the same over a page
- * that clears a canvas of the map's size at every move. A task is what the main thread does at a stretch: people notice 50 ms. The
- * library's answer is compared with the server's before the pointer moves.
+ * that clears a canvas of the map's size at every move. The library's answer is compared with the server's before the pointer moves.
  */
-import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { launchChromium } from "../test/browser/launch.ts";
 import { FINDERS } from "../test/support/finders.ts";
 import { startServer } from "../test/support/server.ts";
 import { createVectorTable } from "../test/support/vector-table.ts";
+import { rendererMb, tracedTasks } from "./page-trace.mjs";
 import { readOptions } from "./read-options.mjs";
 
 const options = readOptions(import.meta.url, {
@@ -45,7 +44,7 @@ try {
   await page.goto(`${server.url}/console#/search/many:main/t`);
   const rest = page.getByRole("button", { name: /^Load / });
   await page.locator(".terms").waitFor();
-  print("sample", { said: await page.locator(".map-rest span").innerText(), ...memory(), ...(await counters()) });
+  print("sample", { said: await page.locator(".map-rest span").innerText(), rendererMB: rendererMb(), ...(await counters()) });
   const loading = await traced(page, async () => {
     await rest.click();
     await page.locator(".map progress").waitFor({ state: "detached" });
@@ -53,7 +52,7 @@ try {
   const shown = Number(/^Map of (\d+)/.exec(await page.locator(".map-frame").getAttribute("aria-label"))[1]);
   if (shown === rows) await page.getByText("this page found the same to the last bit").waitFor();
   const held = shown * dimension * 4;
-  const { rendererMB } = memory();
+  const rendererMB = rendererMb();
   print("loaded", { rows: shown, vectorsMB: Math.round(held / MB), readPerVectorByte: (bytes / held).toFixed(3) });
   print("memory", { rendererMB, perVectorByte: ((rendererMB * MB) / held).toFixed(2), ...(await counters()) });
   print("loading, main thread", loading);
@@ -159,20 +158,12 @@ function clearAtEachMove({ width, height }) {
 
 /** The tasks of the main thread, by their processor time. */
 async function traced(page, work) {
-  await browser.startTracing(page, { categories: ["toplevel", "devtools.timeline", "disabled-by-default-devtools.timeline"] });
-  await work();
-  const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
-  const main = traceEvents
-    .filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain")
-    .map(({ pid, tid }) => `${pid}:${tid}`);
-  const isTask = ({ name, pid, tid, tdur }) => /RunTask$/.test(name) && tdur !== undefined && main.includes(`${pid}:${tid}`);
-  const timesMs = traceEvents.filter(isTask).map(({ tdur }) => tdur / 1000);
-  const sorted = timesMs.toSorted((a, b) => b - a);
+  const { cpuMs } = await tracedTasks(browser, page, work);
   return {
-    tasks: sorted.length,
-    allMs: Math.round(sorted.reduce((sum, ms) => sum + ms, 0)),
-    tasksAbove50Ms: sorted.filter((ms) => ms > 50).length,
-    longestMs: sorted
+    tasks: cpuMs.length,
+    allMs: Math.round(cpuMs.reduce((sum, ms) => sum + ms, 0)),
+    tasksAbove50Ms: cpuMs.filter((ms) => ms > 50).length,
+    longestMs: cpuMs
       .slice(0, 3)
       .map((ms) => ms.toFixed(1))
       .join(" "),
@@ -193,13 +184,6 @@ function browserCpuMs() {
   }
   const isOurs = (pid) => pid !== undefined && (found.get(pid)?.parent === String(process.pid) || isOurs(found.get(pid)?.parent));
   return [...found].reduce((sum, [pid, { ms }]) => sum + (isOurs(pid) ? ms : 0), 0);
-}
-
-/** Of the process that holds the page and its worker, as the system counts it. */
-function memory() {
-  const lines = execFileSync("ps", ["-eo", "pid,rss,args"]).toString().split("\n");
-  const renderers = lines.filter((line) => line.includes("--type=renderer")).map((line) => Number(line.trim().split(/\s+/)[1]));
-  return { rendererMB: Math.round((Math.max(...renderers) * 1024) / MB) };
 }
 
 function print(name, figures) {

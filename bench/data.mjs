@@ -78,18 +78,28 @@ const NORMALISED = new Set([...Object.keys(SPECTRA), "random", "256 clusters", "
 
 /** f32[(rows + queries) × dimension]; the queries come last and are never zero. */
 export function makeData({ kind, rows, dimension, queries, seed = 7 }) {
+  const write = rowWriter({ kind, rows, dimension, seed });
+  const data = new Float32Array((rows + queries) * dimension);
+  for (let i = 0; i < rows + queries; i++) write(data, i * dimension, i >= rows);
+  return data;
+}
+
+/**
+ * The same row after row, for data that no array holds.
+ *
+ * @param rows  how many there will be, about: the number of groups follows it.
+ * @returns {(out: Float32Array, at: number, isQuery: boolean) => void} writes the next row from element `at` on.
+ */
+export function rowWriter({ kind, rows, dimension, seed = 7 }) {
   const random = seededRandom(seed);
   const write = KINDS[kind](dimension, random, seededGaussian(random), rows);
-  const data = new Float32Array((rows + queries) * dimension);
-  for (let i = 0; i < rows + queries; i++) {
-    const at = i * dimension;
-    write(data, at);
+  return (out, at, isQuery) => {
+    write(out, at);
     let squares = 0;
-    for (let j = 0; j < dimension; j++) squares += data[at + j] ** 2;
-    if (squares === 0 && i >= rows) data[at] = squares = 1;
-    if (!NORMALISED.has(kind)) continue;
+    for (let j = 0; j < dimension; j++) squares += out[at + j] ** 2;
+    if (squares === 0 && isQuery) out[at] = squares = 1;
+    if (!NORMALISED.has(kind)) return;
     const norm = Math.sqrt(squares);
-    for (let j = 0; j < dimension; j++) data[at + j] /= norm;
-  }
-  return data;
+    for (let j = 0; j < dimension; j++) out[at + j] /= norm;
+  };
 }

@@ -9,6 +9,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { chromium } from "playwright-core";
 import { describeMachine, describeRun, loadNow } from "./machine.mjs";
+import { tracedTasks } from "./page-trace.mjs";
 
 const COUNT = 100_000;
 const DIMENSION = 384;
@@ -70,26 +71,15 @@ await page.evaluate(
   { COUNT, DIMENSION },
 );
 
-/** Longest task of the page's main thread, ms: CPU and wall-clock. */
-function longestTask(trace) {
-  const { traceEvents } = JSON.parse(trace);
-  const main = traceEvents
-    .filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain")
-    .map(({ pid, tid }) => `${pid}.${tid}`);
-  const tasks = traceEvents.filter(
-    ({ name, pid, tid, tdur }) => name.endsWith("RunTask") && tdur !== undefined && main.includes(`${pid}.${tid}`),
-  );
-  return { cpuMs: Math.max(...tasks.map(({ tdur }) => tdur)) / 1000, wallMs: Math.max(...tasks.map(({ dur }) => dur)) / 1000 };
-}
-
 async function measure(name, step, argument) {
-  await browser.startTracing(page, { categories: ["toplevel", "disabled-by-default-devtools.timeline"] });
-  const began = performance.now();
-  await page.evaluate(([step, argument]) => globalThis.steps[step](argument), [step, argument]);
-  const elapsedMs = Math.round(performance.now() - began);
-  const { cpuMs, wallMs } = longestTask(await browser.stopTracing());
+  let elapsedMs = 0;
+  const { cpuMs, wallMs } = await tracedTasks(browser, page, async () => {
+    const began = performance.now();
+    await page.evaluate(([step, argument]) => globalThis.steps[step](argument), [step, argument]);
+    elapsedMs = Math.round(performance.now() - began);
+  });
   loads.push(loadNow());
-  rows.push({ name, elapsedMs, longestTaskCpuMs: Number(cpuMs.toFixed(1)), longestTaskWallMs: Number(wallMs.toFixed(1)) });
+  rows.push({ name, elapsedMs, longestTaskCpuMs: Number(cpuMs[0].toFixed(1)), longestTaskWallMs: Number(wallMs[0].toFixed(1)) });
 }
 
 const rows = [];

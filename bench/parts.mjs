@@ -8,12 +8,13 @@
  * --parts 2,4 --answers 240 --timed 100 --keep]. The database gets a branch bench:main, which is dropped at the
  * end; with --keep it stays, and the next run with --keep uses its records.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../test/support/ports.ts";
 import { describeMachine, loadNow } from "./machine.mjs";
+import { cpuSecondsOf, statusMb } from "./process.mjs";
 import { readOptions } from "./read-options.mjs";
 import { DATABASE, start, tablePath } from "./served.mjs";
 
@@ -32,7 +33,6 @@ if (options["database-url"] === undefined) throw new Error("--database-url: the 
 const SIMILARITIES = ["cosineSimilarity", "l1", "l2"];
 const FILTERS = [undefined, { n: { $lt: 10 } }, { $not: { n: 3 } }, { n: { $ge: 990 } }];
 const STATEMENT_ROWS = Math.max(1, Math.floor(1_000_000 / dimension));
-const TICK_MS = 10;
 
 const directory = mkdtempSync(join(tmpdir(), "lodestone-bench-parts-"));
 const secret = join(directory, "secret");
@@ -68,7 +68,7 @@ try {
       ),
     );
     const readMs = await msOf(() => untilWhole(parts, rows));
-    const readCpuMs = parts.reduce((sum, { pid }) => sum + cpuMsOf(pid), 0);
+    const readCpuMs = parts.reduce((sum, { pid }) => sum + 1000 * cpuSecondsOf(pid), 0);
     const equal = await compare(whole, parts);
     report(`${count} parts`, await measure(parts));
     console.log(`  all read their part in ${(readMs / 1000).toFixed(1)} s, with ${(readCpuMs / 1000).toFixed(1)} s of CPU together`);
@@ -151,16 +151,16 @@ function search({ send }, body) {
 }
 
 async function measure(servers) {
-  const before = servers.reduce((sum, { pid }) => sum + cpuMsOf(pid), 0);
+  const before = servers.reduce((sum, { pid }) => sum + 1000 * cpuSecondsOf(pid), 0);
   const times = [];
   for (let n = 0; n < timed; n++) {
     const startedMs = performance.now();
     await search(servers[n % servers.length], { column: "v", queryVector: queryOf(n), size: 10 });
     times.push(performance.now() - startedMs);
   }
-  const cpuMs = (servers.reduce((sum, { pid }) => sum + cpuMsOf(pid), 0) - before) / timed;
+  const cpuMs = (servers.reduce((sum, { pid }) => sum + 1000 * cpuSecondsOf(pid), 0) - before) / timed;
   const memory = await Promise.all(servers.map(indexBytes));
-  const resident = servers.map(({ pid }) => Number(/VmRSS:\s+(\d+) kB/.exec(readProcess(pid, "status"))?.[1]) * 1024);
+  const resident = servers.map(({ pid }) => statusMb(pid, "VmRSS") * 2 ** 20);
   return { medianMs: times.sort((a, b) => a - b)[timed >> 1], cpuMs, memory, resident };
 }
 
@@ -177,18 +177,6 @@ function report(name, { medianMs, cpuMs, memory, resident }) {
 async function indexBytes({ port }) {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   return Number(/^lodestone_search_memory_bytes (\S+)$/m.exec(text)?.[1]);
-}
-
-/** User and system time of all its threads (Linux). */
-function cpuMsOf(pid) {
-  const fields = readProcess(pid, "stat")
-    .replace(/^.*\) /, "")
-    .split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
-}
-
-function readProcess(pid, file) {
-  return readFileSync(`/proc/${pid}/${file}`, "utf8");
 }
 
 async function msOf(work) {

@@ -12,13 +12,14 @@
  *                      the next run with --keep (also of bench:parts) uses its records
  */
 import { execFileSync } from "node:child_process";
-import { existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { startProgress } from "../dist/cli/progress.js";
 import { describeMachine, describeRun, loadNow, medianOf } from "./machine.mjs";
+import { cpuSecondsOf, statusMb } from "./process.mjs";
 import { readOptions } from "./read-options.mjs";
 import { DATABASE, start, tablePath } from "./served.mjs";
 
@@ -194,28 +195,6 @@ function childSeconds(cwd, command) {
       .matchAll(/(\d+)m([\d.]+)s/g),
   ];
   return { wall: secondsSince(beganAt), cpu: times.reduce((sum, [, minutes, seconds]) => sum + 60 * Number(minutes) + Number(seconds), 0) };
-}
-
-/** A tick is 10 ms (Linux). */
-function cpuSecondsOf(pid) {
-  // utime and stime are fields 14 and 15; the second is a name in parentheses, which may hold spaces.
-  const fields = readProcess(pid, "stat")
-    .replace(/^.*\) /, "")
-    .split(" ");
-  return fields.length < 13 ? undefined : (Number(fields[11]) + Number(fields[12])) / 100;
-}
-
-function statusMb(pid, field) {
-  const [, kilobytes] = new RegExp(`${field}:\\s+(\\d+) kB`).exec(readProcess(pid, "status")) ?? [];
-  return kilobytes === undefined ? undefined : Math.round(Number(kilobytes) / 1024);
-}
-
-function readProcess(pid, file) {
-  try {
-    return readFileSync(`/proc/${pid}/${file}`, "utf8");
-  } catch {
-    return "";
-  }
 }
 
 function secondsSince(beganAt) {

@@ -57,6 +57,7 @@ const REST: readonly string[] = [
   "records/feed/large-records",
   "records/feed/promotion",
   "reliability",
+  "search/vectors-crash",
   "sdk/migrating",
   "sdk/python",
   "search/damaged-snapshot",

@@ -28,10 +28,10 @@ export interface MemoryLimits {
 }
 
 /**
- * Of M bytes: a quarter at most (and a GiB) for the embedded database, an eighth for answers, and a thirty-second
- * for bodies as text, which take four times as much with their values. The rest, after these and the program
- * itself, is for indexes. Answers and bodies live in V8's heap. Each of the two gets a quarter of its limit at
- * most, so that no requests can exhaust it.
+ * Of M bytes: a quarter for the embedded database, an eighth for answers, and a thirty-second for bodies as text, which take
+ * four times as much with their values. What requests need does not grow with the data, so from some size on these shares are
+ * smaller. The rest, after these and the program itself, is for indexes. Answers and bodies live in V8's heap. Each of the two
+ * gets a quarter of its limit at most, so that no requests can exhaust it.
  *
  * @param maxMemoryBytes  default: what the machine has, or the control group that the process is in.
  */
@@ -39,9 +39,11 @@ export function memoryLimits(
   maxMemoryBytes: number = machineMemoryBytes(),
   heapBytes: number = getHeapStatistics().heap_size_limit,
 ): MemoryLimits {
-  const totalBytes = Math.floor(Math.min(maxMemoryBytes / 8, heapBytes / 4));
-  const bodyBytes = Math.floor(Math.max(LEAST_BODY_BYTES, Math.min(256 * MIB, maxMemoryBytes / 32, heapBytes / 16)));
-  const databaseBytes = Math.floor(Math.min(1024 * MIB, Math.max(256 * MIB, maxMemoryBytes / 4)));
+  /** A share of 1/n up to `bytes`, and of 1/m of a memory for which that is more. */
+  const share = (n: number, bytes: number, m: number): number => Math.min(maxMemoryBytes / n, Math.max(bytes, maxMemoryBytes / m));
+  const totalBytes = Math.floor(Math.min(share(8, 256 * MIB, 16), heapBytes / 4));
+  const bodyBytes = Math.floor(Math.max(LEAST_BODY_BYTES, Math.min(256 * MIB, share(32, 48 * MIB, 64), heapBytes / 16)));
+  const databaseBytes = Math.floor(Math.min(1024 * MIB, Math.max(256 * MIB, share(4, 512 * MIB, 6))));
   const others = totalBytes + MEMORY_PER_BODY_BYTE * bodyBytes + databaseBytes + PROGRAM_BYTES;
   return {
     // A single caller gets half of all, and an answer at its limit takes four times its bytes.

@@ -34,6 +34,9 @@ export type CrashPoint =
   /** A snapshot's file is partly written; and it is complete, but not yet renamed into place. */
   | "snapshot-write"
   | "snapshot-written"
+  /** Files of vectors have what a snapshot refers to, which is not complete; and it is in place, but what only the one before needed is kept. */
+  | "vectors-flushed"
+  | "snapshot-placed"
   /** A journal has a message more; and it is on disk, but the feed has not been told that it may forget. */
   | "journal-write"
   | "journal-synced"

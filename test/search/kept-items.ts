@@ -1,5 +1,5 @@
 /** Records of a table "items" with a vector and a colour, and beside them what the oracle needs to answer searches of them. */
-import { expect } from "vitest";
+import { deepStrictEqual } from "node:assert/strict";
 import type { BranchRef } from "../../src/records/schema.ts";
 import type { SearchStore, SimilarityFunction } from "../../src/search/search-store.ts";
 import { referenceSearch } from "../reference.ts";
@@ -43,6 +43,6 @@ export class KeptItems {
     const filter = color === undefined ? undefined : { color };
     const request = { column: "v", queryVector: query, size, similarityFunction, filter, consistency: "strong" } as const;
     const answer = await store.vectorSearch(this.#ref, "items", request);
-    expect(answer).toEqual(referenceSearch(vectors, query, { k: size, similarity: similarityFunction }));
+    deepStrictEqual(answer, referenceSearch(vectors, query, { k: size, similarity: similarityFunction }));
   }
 }

@@ -120,8 +120,8 @@ export class MemoryRecords {
     return [...this.#branches.values()].map(({ ref }) => ref);
   }
 
-  createBranch(ref: BranchRef): void {
-    const branch = { ref, incarnation: `incarnation ${nextId++}`, version: 1, tables: [], changes: [], transactions: 0 };
+  createBranch(ref: BranchRef, incarnation = `incarnation ${nextId++}`): void {
+    const branch = { ref, incarnation, version: 1, tables: [], changes: [], transactions: 0 };
     this.#branches.set(`${ref.database}:${ref.branch}`, branch);
     this.#notify(ref);
   }

@@ -13,6 +13,7 @@
 
 import { basename } from "node:path";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
+import { crashPoint } from "../../files/fault-points.ts";
 import type { FeedBatch, FeedPosition } from "../../records/feed/feed-types.ts";
 import { BranchState, type ColumnFiles } from "../branch-state.ts";
 import type { ColumnPlacement } from "../column-index.ts";
@@ -82,7 +83,9 @@ export async function writeBranchSnapshot(
       await writer.abandon();
       return null;
     }
+    crashPoint("vectors-flushed");
     const bytes = await writer.finish();
+    crashPoint("snapshot-placed");
     isKept = true;
     return bytes;
   } catch (error) {

@@ -83,6 +83,21 @@ describe("the embedded database's queue", () => {
     expect([run(10), run(1)]).toEqual(["", "b"]);
   });
 
+  it("after a long turn those who waited go before urgent units", () => {
+    push("a");
+    push("b");
+    expect([run(1), run(1)]).toEqual(["a", "b"]);
+    push("a");
+    queue.putBack(queue.shift()!);
+    now += 1_000;
+    const long = queue.shift()!;
+    push("b");
+    push("", true);
+    now += 1_500;
+    queue.charge(long, 1_500);
+    expect([long.caller, run(1), run(1)]).toEqual(["a", "b", ""]);
+  });
+
   it("before a caller who is alone urgent units go always", () => {
     push("a");
     run(1);

@@ -33,19 +33,25 @@ export function slowProcessor(pid: number): Clears {
   };
 }
 
+const SYNCS = "fsync,fdatasync";
+
 /** Every fsync takes a fifth of a second longer. */
-export const slowDisk = (strace: string, pid: number): Promise<Clears> => inject(strace, pid, "delay_enter=200000");
+export const slowDisk = (strace: string, pid: number): Promise<Clears> => inject(strace, pid, SYNCS, "delay_enter=200000");
 
 /** The next fsyncs fail, as on a disk that loses sectors. */
-export const failingDisk = (strace: string, pid: number): Promise<Clears> => inject(strace, pid, "error=EIO:when=1..3");
+export const failingDisk = (strace: string, pid: number): Promise<Clears> => inject(strace, pid, SYNCS, "error=EIO:when=1..3");
 
-async function inject(strace: string, pid: number, fault: string): Promise<Clears> {
+/** No byte of these files can be read, as on a disk whose sectors are damaged. */
+export const failingReads = (strace: string, pid: number, files: readonly string[]): Promise<Clears> =>
+  inject(strace, pid, "pread64", "error=EIO", files);
+
+/** @param files  only calls on these; default: on all. */
+async function inject(strace: string, pid: number, calls: string, fault: string, files: readonly string[] = []): Promise<Clears> {
+  const paths = files.flatMap((file) => ["-P", file]);
   const tracer = spawn(
     strace,
-    ["-f", "-p", String(pid), "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e", `inject=fsync,fdatasync:${fault}`],
-    {
-      stdio: ["ignore", "ignore", "pipe"],
-    },
+    ["-f", "-p", String(pid), "-o", "/dev/null", ...paths, "-e", `trace=${calls}`, "-e", `inject=${calls}:${fault}`],
+    { stdio: ["ignore", "ignore", "pipe"] },
   );
   const ended = new Promise<void>((resolve) => tracer.once("exit", () => resolve()));
   // It says "attached" once all threads are traced; it ends by itself when there is no such process.

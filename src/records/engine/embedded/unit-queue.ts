@@ -1,6 +1,6 @@
 /**
  * Units of work that wait for the embedded session. Reads that others wait for (the change feed's) go first; after one
- * that took a while, those who wait go first for as long as it took. The rest is scheduled by start-time fair queueing
+ * that took a while, and after a long turn, those who wait go first for as long as it took. The rest is scheduled by start-time fair queueing
  * between callers, charged with the time that each unit had the session. So a caller with a thousand units does not delay
  * the next unit of others.
  *
@@ -176,7 +176,7 @@ export class UnitQueue<Unit extends Waiting> {
     if (elapsedMs < NOTICED_MS) return;
     const now = this.#now();
     this.#forget(now, elapsedMs);
-    if (isUrgent && this.#seenAt.size > 1) this.#urgentRestsUntil = now + elapsedMs;
+    if ((isUrgent || isLongTurn) && this.#seenAt.size > 1) this.#urgentRestsUntil = now + elapsedMs;
     if (isUrgent || caller === "") return;
     this.#seenAt.set(caller, now);
     if (this.#seenAt.size === 1) return;
