@@ -131,15 +131,38 @@ export function hasMoreBitsThan(limit: number, bits: number): boolean {
 const MAX_REMEMBERED = 10_000;
 const MAX_REMEMBERED_LENGTH = 40;
 
-/** Whether words of a text match any term of a query, for marking them. */
+/** No term is more edits away. */
+const MAX_DISTANCE = 2;
+/** A letter of a word whose stem is made, in letters compared. */
+const STEM_COST = 128;
+
+/**
+ * Whether words of a text match any term of a query, for marking them: `matchQuality` above 0, without asking it of each
+ * term. A query may have a thousand terms, and a text as many words: a word is looked up among those of the query and their
+ * stems, and compared by edits only with terms of about its length that have about its letters.
+ */
 export class TermMatcher {
-  readonly #terms: readonly Term[];
+  readonly #words: ReadonlySet<string>;
+  readonly #stems: ReadonlySet<string>;
+  /** Those of which a part of a word is enough. */
+  readonly #parts: readonly Term[];
+  /** By length: those that may be some edits away. */
+  readonly #edited = new Map<number, { readonly term: Term; readonly letters: number }[]>();
   readonly #stemmer: Stemmer | undefined;
   readonly #remembered = new Map<string, boolean>();
   #lastCost = 0;
 
   constructor(terms: readonly Term[], stemmer?: Stemmer) {
-    this.#terms = terms.map((term) => withStem(term, stemmer));
+    const own = terms.map((term) => withStem(term, stemmer));
+    this.#words = new Set(own.map(({ plain }) => plain));
+    this.#stems = new Set(own.flatMap(({ stem = [] }) => stem));
+    this.#parts = own.filter(({ prefix, isCharacter }) => prefix || isCharacter === true);
+    for (const term of own) {
+      if (term.distance === 0) continue;
+      const ofLength = this.#edited.get(term.plain.length) ?? [];
+      ofLength.push({ term, letters: letterSet(term.plain) });
+      this.#edited.set(term.plain.length, ofLength);
+    }
     this.#stemmer = stemmer;
   }
 
@@ -153,11 +176,38 @@ export class TermMatcher {
     if (word === "") return false;
     const known = this.#remembered.get(word);
     if (known !== undefined) return known;
-    this.#lastCost += word.length * (this.#stemmer === undefined ? 1 : 32) + 8 * this.#terms.length;
-    const isMatch = this.#terms.some((term) => matchQuality(term, word, this.#stemmer) > 0);
+    const isMatch = this.#words.has(word) || this.#isPartly(word) || this.#hasStem(word) || this.#isEdited(word);
     if (word.length > MAX_REMEMBERED_LENGTH) return isMatch;
     if (this.#remembered.size >= MAX_REMEMBERED) this.#remembered.clear();
     this.#remembered.set(word, isMatch);
     return isMatch;
+  }
+
+  #isPartly(word: string): boolean {
+    this.#lastCost += this.#parts.length * word.length;
+    return this.#parts.some(({ plain, prefix }) => (prefix ? word.startsWith(plain) : word.includes(plain)));
+  }
+
+  #hasStem(word: string): boolean {
+    if (this.#stemmer === undefined || this.#stems.size === 0) return false;
+    this.#lastCost += STEM_COST * word.length;
+    return this.#stems.has(this.#stemmer(word));
+  }
+
+  #isEdited(word: string): boolean {
+    if (this.#edited.size === 0) return false;
+    const letters = letterSet(word);
+    for (let length = word.length - MAX_DISTANCE; length <= word.length + MAX_DISTANCE; length++) {
+      const ofLength = this.#edited.get(length) ?? [];
+      this.#lastCost += ofLength.length;
+      for (const { term, letters: own } of ofLength) {
+        const { distance, plain } = term;
+        if (Math.abs(length - word.length) > distance) continue;
+        if (hasMoreBitsThan(distance, own & ~letters) || hasMoreBitsThan(distance, letters & ~own)) continue;
+        this.#lastCost += 4 * length;
+        if (editDistance(plain, word, distance) <= distance) return true;
+      }
+    }
+    return false;
   }
 }

@@ -49,11 +49,12 @@ describe("words", () => {
         word,
         fc.integer({ min: 0, max: 2 }),
         fc.boolean(),
-        (query, text, fuzziness, prefix) => {
+        fc.constantFrom(undefined, (whole: string) => whole.slice(0, 3)),
+        (query, text, fuzziness, prefix, stemmer) => {
           const terms = termsOf(query.join(" "), fuzziness, prefix);
           const [other] = wordsOf(text);
-          const matcher = new TermMatcher(terms);
-          const expected = terms.some((term) => matchQuality(term, other!.plain) > 0);
+          const matcher = new TermMatcher(terms, stemmer);
+          const expected = terms.some((term) => matchQuality(withStem(term, stemmer), other!.plain, stemmer) > 0);
           for (const _ of ["computed", "remembered"]) expect(matcher.matches(other!)).toBe(expected);
         },
       ),
