@@ -20,6 +20,7 @@ import { listen, type RunningServer, resolveListenAddresses } from "../http/serv
 import { RESERVE_BYTES } from "../records/engine/embedded/disk-reserve.ts";
 import { openRecordStore } from "../records/open.ts";
 import type { RecordStore } from "../records/record-store.ts";
+import { ReplicaHub } from "../replica/replica-hub.ts";
 import { openSearchStore } from "../search/open-search-store.ts";
 import type { StartEngine } from "../search/search-engine.ts";
 import type { SearchStore } from "../search/search-store.ts";
@@ -157,12 +158,15 @@ async function start(options: ServeOptions, log: Logger, steps: StartSteps, clos
     await loadDemoIntoStore(records);
   }
 
+  const replicas = new ReplicaHub(records, { directory: join(options.dataDir, "replicas"), onFault });
+  closers.push(() => replicas.close());
   const limits = { concurrentRequests: options.maxRequests, concurrentBodyBytes: memory.bodyBytes, connections };
   const app = createApp({
     backupDir: join(options.dataDir, "backups"),
     ...(options.console ? { consoleDir: CONSOLE_DIR } : {}),
     records,
     search,
+    replicas,
     keyring,
     ...(hasKeys ? { keys: new KeyManager(fixedKeys, keyFile) } : {}),
     log,

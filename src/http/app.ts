@@ -13,6 +13,7 @@ import { memoryLimits } from "../budget/process-limits.ts";
 import { LodestoneError } from "../errors/lodestone-error.ts";
 import { crashPoint } from "../files/fault-points.ts";
 import type { RecordStore } from "../records/record-store.ts";
+import type { ReplicaHub } from "../replica/replica-hub.ts";
 import type { SearchStore } from "../search/search-store.ts";
 import { Admission } from "./admission/admission.ts";
 import { announcesBody, discardRest, refuseTransferCoding } from "./body/body-reader.ts";
@@ -37,6 +38,8 @@ import { answerError, ClientGoneError, HttpError } from "./status.ts";
 export interface AppOptions {
   readonly records: RecordStore;
   readonly search: SearchStore;
+  /** What replicas are given; without it there are none. */
+  readonly replicas?: ReplicaHub | undefined;
   /** Default: none, everybody may do everything. */
   readonly keyring?: Keyring;
   /** What administrators create and revoke keys with; without it they see none. */
@@ -188,8 +191,10 @@ export function createApp(options: AppOptions): App {
       });
       const response = await endpoint.handle(request);
       crashPoint("before-answer");
+      const read = endpoint.method === "GET" || address.ref.database === "" ? undefined : options.replicas?.readAfterWrite(address.ref);
+      if (read !== undefined) ctx.set("Lodestone-Read", read);
       await sendAnswer(ctx, response, limits.answerIdleTimeoutMs, caller);
-      isStreaming = response.stream !== undefined;
+      isStreaming = response.stream !== undefined && response.isLongLived !== true;
       if (isStreaming) ctx.res.once("close", () => place?.leave());
     } finally {
       if (!isStreaming) place?.leave();
@@ -313,6 +318,7 @@ export function createApp(options: AppOptions): App {
     log: options.log,
     drain: () => {
       draining = true;
+      options.replicas?.drain();
     },
     endRequests: () => endAll("The server is shutting down, and ended this request. Nothing was changed: try again.", "end"),
     answerRequests: () =>
@@ -334,7 +340,7 @@ function corsMiddleware(origins: readonly string[]): Koa.Middleware {
   return cors({
     origin: (ctx) => (origins.includes("*") ? "*" : origins.includes(ctx.get("origin")) ? ctx.get("origin") : ""),
     allowMethods: "GET,HEAD,PUT,PATCH,POST,DELETE",
-    exposeHeaders: "X-Request-Id,X-RateLimit-Reset,Retry-After",
+    exposeHeaders: "X-Request-Id,X-RateLimit-Reset,Retry-After,Lodestone-Read,ETag",
     maxAge: 600,
   });
 }

@@ -27,6 +27,7 @@ export interface QueryValues {
   readonly createOnly?: boolean;
   readonly ifVersion?: number;
   readonly from?: string;
+  readonly filter?: string;
   readonly gitBranch?: string;
   readonly fallbackBranch?: string;
 }
@@ -76,6 +77,10 @@ export interface ApiResponse {
    * until the last has gone out.
    */
   readonly stream?: AsyncIterator<Buffer>;
+  /** The stream goes on for as long as its client likes, and does not keep a place among the requests. */
+  readonly isLongLived?: boolean;
+  /** Besides those of every answer. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface ResponseSpec {

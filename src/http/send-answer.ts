@@ -23,6 +23,7 @@ const JSON_TYPE = "application/json; charset=utf-8";
 export async function sendAnswer(ctx: Context, response: ApiResponse, idleTimeoutMs: number, caller: string): Promise<void> {
   if (hasLongList(response.body)) await yieldToEventLoop();
   ctx.status = response.status;
+  if (response.headers !== undefined) ctx.set(response.headers as Record<string, string>);
   if (response.stream !== undefined) {
     ctx.type = response.contentType as string;
     ctx.body = streamToReader(response.stream, ctx.req.socket, idleTimeoutMs, caller);

@@ -108,6 +108,17 @@ export class Columns<Types extends ColumnTypes = ColumnTypes> implements RowColu
     return new CheckedRow(this.#columns.map(({ name, type }) => toStored(name, type, Object.hasOwn(values, name) ? values[name] : null)));
   }
 
+  /** Values in the order of the columns, as they are stored; nothing is checked. @internal */
+  take(values: readonly Stored[]): CheckedValues {
+    return new CheckedRow(values);
+  }
+
+  /** Of rows, in the order of the columns: what JSON can hold. @internal */
+  texts(rows: readonly number[]): unknown[][] {
+    this.#reserve();
+    return rows.map((row) => this.#columns.map(({ stored }) => storedText(storedAt(stored, row))));
+  }
+
   /** @internal */
   set(row: number, values: CheckedValues | undefined): void {
     this.#reserve();
@@ -163,8 +174,7 @@ export class Columns<Types extends ColumnTypes = ColumnTypes> implements RowColu
 
   /** @internal */
   encode(rows: readonly number[]): string {
-    this.#reserve();
-    return JSON.stringify(rows.map((row) => this.#columns.map(({ stored }) => storedText(storedAt(stored, row)))));
+    return JSON.stringify(this.texts(rows));
   }
 
   /** @internal */

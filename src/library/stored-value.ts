@@ -87,6 +87,14 @@ export function unstoredText(name: string, type: ColumnType, value: unknown): St
   return toStored(name, type, value);
 }
 
+/** A value as the service gives it: int, datetime and json as text. What a column cannot hold (NaN) is no value. */
+export function toStoredText(type: ColumnType, value: unknown): Stored {
+  if (value === null || value === undefined) return null;
+  if (type === "int" || type === "datetime") return BigInt(value as string);
+  if (type === "float") return typeof value === "number" ? value : null;
+  return type === "multiple" ? (value as (string | null)[]).filter((item) => item !== null) : (value as Stored);
+}
+
 function isText(value: unknown): value is string {
   return typeof value === "string" && !/\p{Surrogate}|\0/u.test(value);
 }

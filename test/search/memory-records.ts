@@ -65,7 +65,7 @@ export class MemoryRecords {
         }
       }
       for (const batch of batches) {
-        await onBatch(batch);
+        await onBatch(batch, false);
         if (branch.version !== info.version) throw new LodestoneError("CONFLICT", "The schema changed while the branch was being read.");
       }
       return { position, incarnation: info.incarnation, schemaVersion: info.version, tables: [...info.tables.values()] };

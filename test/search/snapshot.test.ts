@@ -82,7 +82,7 @@ describe("snapshots", () => {
     let batches = 0;
     Object.assign(feed, {
       readAll: (...[ref, tables, onBatch]: Parameters<typeof readAll>) =>
-        readAll(ref, tables, (batch) => (++batches === 3 ? new Promise<void>(() => {}) : onBatch(batch))),
+        readAll(ref, tables, (batch, isChange) => (++batches === 3 ? new Promise<void>(() => {}) : onBatch(batch, isChange))),
     });
     await at.open({ snapshotDir: join(at.directory, "none") });
     await expect.poll(pending).toBe(`db:main (table items, ${2 * at.records.readLimit} records so far)`);

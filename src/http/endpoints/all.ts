@@ -9,6 +9,7 @@ import { migrationEndpoints } from "./migrations.ts";
 import { operationEndpoints } from "./operation.ts";
 import { queryEndpoints } from "./query.ts";
 import { recordEndpoints } from "./records.ts";
+import { replicaEndpoints } from "./replica.ts";
 import { schemaEditEndpoints } from "./schema-edits.ts";
 import type { Services } from "./services.ts";
 import { sqlEndpoints } from "./sql.ts";
@@ -31,6 +32,7 @@ export function createEndpoints(services: Services): readonly Endpoint[] {
     ...textSearchEndpoints(services),
     ...vectorSearchEndpoints(services),
     ...vectorsEndpoints(),
+    ...replicaEndpoints(services),
     ...sqlEndpoints(),
     ...transactionEndpoints(),
     ...workspaceEndpoints(services),

@@ -1,5 +1,6 @@
 /** What the endpoints call. */
 import type { RecordStore } from "../../records/record-store.ts";
+import type { ReplicaHub } from "../../replica/replica-hub.ts";
 import type { SearchStore } from "../../search/search-store.ts";
 import type { KeyManager } from "../keys/key-manager.ts";
 import type { Metrics } from "../metrics.ts";
@@ -7,6 +8,8 @@ import type { Metrics } from "../metrics.ts";
 export interface Services {
   readonly records: RecordStore;
   readonly search: SearchStore;
+  /** What replicas are given; undefined: there are none. */
+  readonly replicas?: ReplicaHub | undefined;
   readonly metrics: Metrics;
   readonly version: string;
   readonly commit?: string | undefined;

@@ -88,7 +88,7 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
   async readAll(
     ref: BranchRef,
     tables: Parameters<ChangeFeed["readAll"]>[1],
-    onBatch: (batch: FeedBatch) => Promise<void>,
+    onBatch: (batch: FeedBatch, isChange: boolean) => Promise<void>,
   ): Promise<{ position: FeedPosition; incarnation: string; schemaVersion: number; tables: readonly TableInfo[] }> {
     const registered = await this.#read((connection) => this.#readState(connection, ref));
     await this.#retention.follow(registered.branch, registered.snapshot);
@@ -108,7 +108,7 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
         const { batches, last }: TableTurn = await next;
         next = last === undefined ? undefined : readTurn(last);
         next?.catch(() => {}); // awaited in the next turn, unless onBatch rejects
-        for (const batch of batches) await onBatch(batch);
+        for (const batch of batches) await onBatch(batch, false);
       }
     }
 
@@ -117,7 +117,7 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
       const changes = await this.#readChanges(ref, position, start.branch.incarnation, { readers });
       if (changes === null) throw changedMeanwhile(ref);
       requireSame(start.branch, changes.branch);
-      for (const batch of changes.batches) await onBatch(batch);
+      for (const batch of changes.batches) await onBatch(batch, true);
       position = changes.position;
       if (changes.complete) break;
     }
@@ -166,7 +166,7 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     ref: BranchRef,
     position: Position,
     incarnation: string,
-    { readers, parts, snapshot }: FeedReadOptions & { readonly readers?: readonly RecordReader[] } = {},
+    { readers, parts, only, snapshot }: FeedReadOptions & { readonly readers?: readonly RecordReader[] } = {},
   ) {
     const read = async (connection: TransactionConnection, isCareful: boolean, turn: FeedTurn) => {
       const state = await this.#readState(connection, ref);
@@ -179,7 +179,7 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
         const page = await readOutbox(connection, state.branch.schemaName, at);
         const read = await readValues(connection, page.rows, size, isCareful, (physicalName) =>
           readers === undefined
-            ? readerOfPhysical(this.#engine.vectors, state.branch, physicalName, parts, this.#options)
+            ? readerOfPhysical(this.#engine.vectors, state.branch, physicalName, { parts, only }, this.#options)
             : readers.find((reader) => reader.table.physicalName === physicalName),
         );
         batches.push(...read.batches);
@@ -288,12 +288,14 @@ function readerOfPhysical(
   vectors: VectorForm,
   branch: BranchInfo,
   physicalName: string,
-  parts: FeedReadOptions["parts"],
+  { parts, only }: Pick<FeedReadOptions, "parts" | "only">,
   { vectorsPresentOnly }: RecordFeedOptions,
 ): RecordReader | undefined {
   for (const table of branch.tables.values()) {
-    if (table.physicalName === physicalName)
-      return new RecordReader(vectors, branch.schemaName, table, { part: parts?.get(table.name), vectorsPresentOnly });
+    if (table.physicalName !== physicalName) continue;
+    const names = only?.get(table.name);
+    if (only !== undefined && names === undefined) return undefined;
+    return new RecordReader(vectors, branch.schemaName, table, { names, part: parts?.get(table.name), vectorsPresentOnly });
   }
   return undefined;
 }

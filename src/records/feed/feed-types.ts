@@ -61,7 +61,9 @@ export interface FeedReadOptions {
    * From the tables named here, only the records of that part are delivered. The names are those of the schema
    * that the follower has.
    */
-  readonly parts?: ReadonlyMap<string, Part>;
+  readonly parts?: ReadonlyMap<string, Part> | undefined;
+  /** Only these tables, by name, and these of their columns. One that is not there (any more) is left out. */
+  readonly only?: ReadonlyMap<string, readonly string[]> | undefined;
   /**
    * Reads what this snapshot sees instead of the current state. The snapshot must see everything that the
    * position does (`isSeenBy`).
@@ -94,13 +96,13 @@ export interface ChangeFeed {
   onChange(listener: (ref: BranchRef) => void): () => void;
   /**
    * Reads tables whole, in batches of bounded size, all in one snapshot (or: then followed by changes so that
-   * the result is consistent at `position`). `columns` and `part` limit what is read of a table. Backpressure: the
-   * next batch is read when `onBatch` resolves.
+   * the result is consistent at `position`; `isChange` is true of these). `columns` and `part` limit what is read of a table.
+   * Backpressure: the next batch is read when `onBatch` resolves.
    */
   readAll(
     ref: BranchRef,
     tables: readonly { readonly table: string; readonly columns?: readonly string[]; readonly part?: Part }[],
-    onBatch: (batch: FeedBatch) => Promise<void>,
+    onBatch: (batch: FeedBatch, isChange: boolean) => Promise<void>,
   ): Promise<{
     readonly position: FeedPosition;
     readonly incarnation: string;

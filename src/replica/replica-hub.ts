@@ -1,0 +1,227 @@
+/** What the server offers to replicas: snapshots, and the changes since a position, for any number of them. */
+import { LodestoneError } from "../errors/lodestone-error.ts";
+import { FairShares } from "../fairness/fair-shares.ts";
+import { encodeFrame } from "../frames/frames.ts";
+import type { BranchRef } from "../records/schema.ts";
+import { Definition, type ReplicaRequest } from "./definition.ts";
+import { branchKeyOf, FollowedBranch, PROCESS, type ReplicatedRecords } from "./followed-branch.ts";
+import { formatAt, parseReplicaPosition } from "./position.ts";
+import { openFrame, type ReplicaSnapshot, ReplicaSnapshots } from "./snapshots.ts";
+
+export interface ChangesRequest extends ReplicaRequest {
+  readonly position: string;
+  /** Ends with the first changes, or after so many seconds; undefined: goes on. */
+  readonly wait?: number | undefined;
+}
+
+/** So that proxies and clients see that the connection lives. */
+const ALIVE_EVERY_MS = 15_000;
+/** A group without changes for a replica only moves its position, and is not told more often. */
+const POSITION_EVERY_MS = 50;
+/** Replicas that are connected at once; each holds little, but not nothing. */
+const MOST_STREAMS = 10_000;
+/** A branch that no replica asks for is followed for as long, so that one that comes back finds its changes. */
+const LINGER_MS = 10 * 60_000;
+
+export interface ReplicaHubOptions {
+  readonly directory: string;
+  readonly onFault?: (error: unknown) => void;
+}
+
+interface Entry {
+  readonly started: Promise<FollowedBranch>;
+  branch?: FollowedBranch;
+  users: number;
+  timer?: NodeJS.Timeout | undefined;
+}
+
+export class ReplicaHub {
+  readonly #records: ReplicatedRecords;
+  readonly #feed: ReplicatedRecords["feed"];
+  readonly #snapshots: ReplicaSnapshots;
+  readonly #onFault: (error: unknown) => void;
+  readonly #branches = new Map<string, Entry>();
+  readonly #stopListening: () => void;
+  readonly #closing = new AbortController();
+  readonly #streams = new FairShares(MOST_STREAMS);
+
+  constructor(records: ReplicatedRecords, { directory, onFault = () => {} }: ReplicaHubOptions) {
+    this.#records = records;
+    this.#feed = records.feed.forFollower("replicas");
+    this.#snapshots = new ReplicaSnapshots(directory);
+    this.#onFault = onFault;
+    this.#stopListening = this.#feed.onChange((ref) => this.#branches.get(branchKeyOf(ref))?.branch?.changed());
+  }
+
+  /**
+   * For the answer of a write: a replica whose position has this read of this process has the write.
+   * undefined: no replica follows the branch.
+   */
+  readAfterWrite(ref: BranchRef): string | undefined {
+    const branch = this.#branches.get(branchKeyOf(ref))?.branch;
+    if (branch === undefined) return undefined;
+    // A read that has it may have been before this one; then nothing else would bring this one about.
+    return `${PROCESS}~${branch.changed()}`;
+  }
+
+  async snapshot(ref: BranchRef, table: string, request: ReplicaRequest): Promise<ReplicaSnapshot> {
+    return this.#use(ref, async (branch) => {
+      const definition = await this.#define(ref, table, request, branch);
+      const snapshot = await this.#snapshots.get(branch, this.#feed, definition);
+      await snapshot.begun();
+      return snapshot;
+    });
+  }
+
+  /** The position of a state that has everything that was written before the call. */
+  async now(ref: BranchRef, signal: AbortSignal): Promise<string> {
+    return this.#use(ref, async (branch) => {
+      const position = await branch.readNow(signal);
+      return `${position.process}~${position.read}`;
+    });
+  }
+
+  /** @throws {LodestoneError} INVALID, NOT_FOUND: of the request, before anything is sent. */
+  async changes(
+    ref: BranchRef,
+    table: string,
+    request: ChangesRequest,
+    { signal, caller }: { readonly signal: AbortSignal; readonly caller: string },
+  ): Promise<AsyncGenerator<Buffer, void, undefined>> {
+    const position = parseReplicaPosition(request.position);
+    if (position === undefined) throw new LodestoneError("INVALID", "position: expected one that a frame has given.");
+    if (!this.#streams.take(caller))
+      throw new LodestoneError("OVERLOADED", "You already have as many replicas as this server gives one caller; try again later.", {
+        retryAfterSeconds: 30,
+      });
+    const entry = this.#enter(ref);
+    let hasLeft = false;
+    const leave = (): void => {
+      if (hasLeft) return;
+      hasLeft = true;
+      this.#streams.give(caller);
+      this.#leave(ref, entry);
+    };
+    try {
+      const branch = await entry.started;
+      const definition = await this.#define(ref, table, request, branch);
+      const ends = AbortSignal.any([signal, this.#closing.signal]);
+      // A stream whose client has gone may never be asked for its next piece.
+      ends.addEventListener("abort", leave, { once: true });
+      return this.#stream(branch, definition, position, request.wait, ends, leave);
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  /** Ends all streams; their replicas come back to the next server. */
+  drain(): void {
+    this.#closing.abort(new LodestoneError("UNAVAILABLE", "The server is shutting down."));
+  }
+
+  async close(): Promise<void> {
+    this.drain();
+    this.#stopListening();
+    for (const { branch, timer } of this.#branches.values()) {
+      clearTimeout(timer);
+      branch?.end("The server is shutting down.");
+    }
+    this.#branches.clear();
+    await this.#snapshots.close();
+  }
+
+  async *#stream(
+    branch: FollowedBranch,
+    definition: Definition,
+    from: NonNullable<ReturnType<typeof parseReplicaPosition>>,
+    waitSeconds: number | undefined,
+    signal: AbortSignal,
+    leave: () => void,
+  ): AsyncGenerator<Buffer, void, undefined> {
+    const deadline = waitSeconds === undefined ? undefined : performance.now() + 1000 * waitSeconds;
+    let position = from;
+    let toldAtMs = performance.now();
+    let isTold = true;
+    try {
+      yield toBuffer(encodeFrame(openFrame(definition, branch.life)));
+      for (let isFirst = true; ; isFirst = false) {
+        const next = await branch.next(definition, position, isFirst);
+        if (next !== undefined && "restart" in next) {
+          yield toBuffer(encodeFrame({ type: "restart", reason: next.restart }));
+          return;
+        }
+        const now = performance.now();
+        if (next !== undefined) {
+          position = next.position;
+          for (const frame of next.frames) yield toBuffer(frame);
+          isTold = next.frames.length > 0 || isFirst || now - toldAtMs >= POSITION_EVERY_MS;
+          if (isTold) {
+            yield toBuffer(encodeFrame({ type: "position", at: formatAt(position) }));
+            toldAtMs = now;
+          }
+          if (next.frames.length > 0 && deadline !== undefined) return;
+          continue;
+        }
+        const tellAt = toldAtMs + (isTold ? ALIVE_EVERY_MS : POSITION_EVERY_MS);
+        const isNew = now < Math.min(tellAt, deadline ?? tellAt) && (await branch.wake(signal, Math.min(tellAt, deadline ?? tellAt) - now));
+        if (isNew) continue;
+        yield toBuffer(encodeFrame({ type: "position", at: formatAt(position) }));
+        [toldAtMs, isTold] = [performance.now(), true];
+        if (deadline !== undefined && toldAtMs >= deadline) return;
+      }
+    } finally {
+      leave();
+    }
+  }
+
+  async #define(ref: BranchRef, table: string, request: ReplicaRequest, branch: FollowedBranch): Promise<Definition> {
+    const definition = new Definition(await this.#records.branch(ref), table, request);
+    branch.want(definition);
+    return definition;
+  }
+
+  async #use<Result>(ref: BranchRef, work: (branch: FollowedBranch) => Promise<Result>): Promise<Result> {
+    const entry = this.#enter(ref);
+    try {
+      return await work(await entry.started);
+    } finally {
+      this.#leave(ref, entry);
+    }
+  }
+
+  #enter(ref: BranchRef): Entry {
+    const key = branchKeyOf(ref);
+    let entry = this.#branches.get(key);
+    if (entry === undefined || entry.branch?.ended !== undefined) {
+      const started = FollowedBranch.start(ref, this.#records, this.#feed, this.#onFault);
+      const made: Entry = { started, users: 0 };
+      entry = made;
+      this.#branches.set(key, made);
+      started.then(
+        (branch) => {
+          made.branch = branch;
+          // What came while it was started.
+          branch.changed();
+        },
+        () => {
+          if (this.#branches.get(key) === made) this.#branches.delete(key);
+        },
+      );
+    }
+    clearTimeout(entry.timer);
+    entry.users++;
+    return entry;
+  }
+
+  #leave(ref: BranchRef, entry: Entry): void {
+    if (--entry.users > 0) return;
+    const key = branchKeyOf(ref);
+    entry.timer = setTimeout(() => {
+      if (this.#branches.get(key) === entry) this.#branches.delete(key);
+      entry.branch?.end("Nobody has asked for it for a while.");
+    }, LINGER_MS).unref();
+  }
+}
+
+const toBuffer = (bytes: Uint8Array<ArrayBuffer>): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
