@@ -303,7 +303,7 @@ export class BranchFollower {
 
   /** Writes the branch to its file while it is searched and changed. */
   async saveSnapshot(): Promise<void> {
-    if (this.#state !== undefined && this.needsSnapshot) await this.#saved.save(this.#state);
+    if (this.#state !== undefined && this.needsSnapshot) await this.#saved.save(this.#state, this.#stats);
   }
 
   async #build(info: BranchInfo): Promise<void> {

@@ -115,6 +115,26 @@ describe("vectors on disk", () => {
     expect(faults).toEqual([]);
   });
 
+  test("are part of a new snapshot soon after they went there, so that no start moves them once more", async () => {
+    await store.close();
+    rmSync(directory, { recursive: true });
+    const options = { snapshotEveryMs: 100, onDiskFromBytes: 4 * DIMENSION * (ROWS + 1_000) };
+    await open(options);
+    const snapshots = (): string[] => readdirSync(directory).filter((name) => name.endsWith(".snapshot"));
+    await expect.poll(() => snapshots().length, { timeout: LIMIT_MS }).toBe(1);
+    expect(folders()).toEqual([]);
+    write(ROWS, ROWS + 2_000);
+    await check();
+    const [folder] = folders();
+    const isNamed = (): boolean => readFileSync(join(directory, snapshots()[0]!)).includes(folder!);
+    await expect.poll(isNamed, { timeout: LIMIT_MS }).toBe(true);
+    await store.close();
+    await open(options);
+    await check();
+    expect(folders()).toEqual([folder]);
+    expect(faults).toEqual([]);
+  });
+
   test("stay with their snapshot through a kill at any moment: what is on disk leads to the present", async () => {
     await check();
     await restart();

@@ -13,8 +13,8 @@ export interface SavedBranchOptions {
   /** Path of the branch's snapshot file; undefined: no snapshots. */
   readonly snapshotPath: string | undefined;
   /**
-   * A journal longer than this is replaced by a new snapshot. undefined: half of the index's memory, at least
-   * 16 MiB.
+   * A journal longer than this is replaced by a new snapshot. undefined: half of the index's memory, an eighth when vectors are
+   * in files (the snapshot has only their codes, the journal has them whole), at least 16 MiB.
    */
   readonly journalBytes: number | undefined;
   /** Receives faults that are recovered from. */
@@ -34,6 +34,8 @@ export class SavedBranch {
   readonly #onFault: (error: unknown) => void;
   /** Whether there are changes that the disk does not have. */
   #isBehind = false;
+  /** Whether the snapshot refers to files of vectors. */
+  #hasFiles = false;
   /** undefined: no journal continues the snapshot. */
   #journalBytes: number | undefined;
   /** The snapshot failed its checks, or has no room. It is not tried again until another one is written. */
@@ -96,7 +98,10 @@ export class SavedBranch {
         path: this.#path,
         percent: this.#restoredPercent,
       });
-      if (restored !== null) this.#isBehind = false;
+      if (restored !== null) {
+        this.#isBehind = false;
+        this.#hasFiles = restored.stats.fileBytes > 0;
+      }
       return restored;
     } catch (error) {
       const code = error instanceof LodestoneError ? error.code : undefined;
@@ -117,14 +122,15 @@ export class SavedBranch {
   }
 
   /**
-   * True if there are changes worth a file, and either no journal holds them or the journal has grown too
-   * long.
+   * True if there are changes worth a file, and either no journal holds them or the journal has grown too long; and when vectors
+   * have gone to files since: a start from the snapshot would move them once more.
    */
   needsSnapshot(state: FollowedState | undefined, stats: BranchStats): boolean {
     if (state?.isWhole !== true || !this.isKept(stats)) return false;
-    return this.#journalBytes === undefined
-      ? this.#isBehind
-      : this.#journalBytes > (this.#maxJournalBytes ?? Math.max(MIN_LONG_JOURNAL_BYTES, stats.memoryBytes / 2));
+    const hasFiles = stats.fileBytes > 0;
+    if (this.#journalBytes === undefined) return this.#isBehind;
+    if (hasFiles && !this.#hasFiles) return true;
+    return this.#journalBytes > (this.#maxJournalBytes ?? Math.max(MIN_LONG_JOURNAL_BYTES, stats.memoryBytes / (hasFiles ? 8 : 2)));
   }
 
   get hasJournal(): boolean {
@@ -151,7 +157,7 @@ export class SavedBranch {
    * Writes the branch to its file while it is searched and changed. Afterwards the feed may discard older
    * changes.
    */
-  async save({ position: reached, incarnation }: FollowedState): Promise<void> {
+  async save({ position: reached, incarnation }: FollowedState, { fileBytes }: BranchStats): Promise<void> {
     let position: FeedPosition;
     this.#isBehind = false;
     try {
@@ -161,6 +167,7 @@ export class SavedBranch {
         return;
       }
       this.#journalBytes = 0;
+      this.#hasFiles = fileBytes > 0;
       position = saved.position;
     } catch (error) {
       this.#isBehind = true;
