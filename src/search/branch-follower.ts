@@ -52,7 +52,7 @@ export interface FollowerOptions extends SavedBranchOptions {
 const MAX_CHANGED_ATTEMPTS = 20;
 const CHANGED_RETRY_MS = 20;
 const ACKNOWLEDGE_EVERY_MS = 1_000;
-const NOTHING_HELD: BranchStats = { vectors: 0, texts: 0, memoryBytes: 0, fileBytes: 0 };
+const NOTHING_HELD: BranchStats = { vectors: 0, texts: 0, memoryBytes: 0, fileBytes: 0, columnsInFiles: 0 };
 
 export class BranchFollower {
   readonly ref: BranchRef;

@@ -280,7 +280,7 @@ export class BranchState {
       if (table.texts !== undefined) texts += table.rows.size;
       for (const index of table.indexes.values()) vectors += index.size;
     }
-    return { vectors, texts, memoryBytes, fileBytes };
+    return { vectors, texts, memoryBytes, fileBytes, columnsInFiles: this.files.length };
   }
 
   /** Resolves when its files are closed. */

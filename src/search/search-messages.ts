@@ -113,6 +113,8 @@ export interface BranchStats {
   readonly memoryBytes: number;
   /** Of the files of vectors that are not in memory. */
   readonly fileBytes: number;
+  /** Columns whose vectors are in files. */
+  readonly columnsInFiles: number;
 }
 
 export interface RestoredState {

@@ -1,5 +1,5 @@
 /** Columns whose vectors are in files: the same answers, after any stop; a file that is not what was written is never an answer. */
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -118,6 +118,7 @@ describe("vectors on disk", () => {
   test("are part of a new snapshot soon after they went there, so that no start moves them once more", async () => {
     await store.close();
     rmSync(directory, { recursive: true });
+    mkdirSync(directory);
     const options = { snapshotEveryMs: 100, onDiskFromBytes: 4 * DIMENSION * (ROWS + 1_000) };
     await open(options);
     const snapshots = (): string[] => readdirSync(directory).filter((name) => name.endsWith(".snapshot"));

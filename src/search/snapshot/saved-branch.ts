@@ -34,8 +34,8 @@ export class SavedBranch {
   readonly #onFault: (error: unknown) => void;
   /** Whether there are changes that the disk does not have. */
   #isBehind = false;
-  /** Whether the snapshot refers to files of vectors. */
-  #hasFiles = false;
+  /** Of the snapshot: columns whose vectors are in files. */
+  #columnsInFiles = 0;
   /** undefined: no journal continues the snapshot. */
   #journalBytes: number | undefined;
   /** The snapshot failed its checks, or has no room. It is not tried again until another one is written. */
@@ -100,7 +100,7 @@ export class SavedBranch {
       });
       if (restored !== null) {
         this.#isBehind = false;
-        this.#hasFiles = restored.stats.fileBytes > 0;
+        this.#columnsInFiles = restored.stats.columnsInFiles;
       }
       return restored;
     } catch (error) {
@@ -127,10 +127,10 @@ export class SavedBranch {
    */
   needsSnapshot(state: FollowedState | undefined, stats: BranchStats): boolean {
     if (state?.isWhole !== true || !this.isKept(stats)) return false;
-    const hasFiles = stats.fileBytes > 0;
+    const { columnsInFiles, memoryBytes } = stats;
     if (this.#journalBytes === undefined) return this.#isBehind;
-    if (hasFiles && !this.#hasFiles) return true;
-    return this.#journalBytes > (this.#maxJournalBytes ?? Math.max(MIN_LONG_JOURNAL_BYTES, stats.memoryBytes / (hasFiles ? 8 : 2)));
+    if (columnsInFiles > this.#columnsInFiles) return true;
+    return this.#journalBytes > (this.#maxJournalBytes ?? Math.max(MIN_LONG_JOURNAL_BYTES, memoryBytes / (columnsInFiles > 0 ? 8 : 2)));
   }
 
   get hasJournal(): boolean {
@@ -157,7 +157,7 @@ export class SavedBranch {
    * Writes the branch to its file while it is searched and changed. Afterwards the feed may discard older
    * changes.
    */
-  async save({ position: reached, incarnation }: FollowedState, { fileBytes }: BranchStats): Promise<void> {
+  async save({ position: reached, incarnation }: FollowedState, { columnsInFiles }: BranchStats): Promise<void> {
     let position: FeedPosition;
     this.#isBehind = false;
     try {
@@ -167,7 +167,7 @@ export class SavedBranch {
         return;
       }
       this.#journalBytes = 0;
-      this.#hasFiles = fileBytes > 0;
+      this.#columnsInFiles = columnsInFiles;
       position = saved.position;
     } catch (error) {
       this.#isBehind = true;

@@ -331,5 +331,5 @@ function hasColumn(schema: FollowedSchema, columnId: number): boolean {
 function statsOf(counts: ReadonlyMap<number, number>): BranchStats {
   let vectors = 0;
   for (const count of counts.values()) vectors += count;
-  return { vectors, texts: 0, memoryBytes: 0, fileBytes: 0 };
+  return { vectors, texts: 0, memoryBytes: 0, fileBytes: 0, columnsInFiles: 0 };
 }
