@@ -48,9 +48,10 @@ const PREFIX_BYTES = 8;
 /** No frame is larger; its sender makes smaller ones. */
 const MOST_FRAME_BYTES = 64 * 2 ** 20;
 
-const encoder = new TextEncoder();
-const decoder = new TextDecoder("utf-8", { fatal: true });
-const isLittleEndian = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
+// Marked, and a function: bundlers leave out what is not used.
+const encoder = /* @__PURE__ */ new TextEncoder();
+const decoder = /* @__PURE__ */ new TextDecoder("utf-8", { fatal: true });
+const isLittleEndian = (): boolean => new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
 
 /** @param vectors  of the columns that have some, in their order. */
 export function encodeFrame(frame: Frame, vectors: readonly Float32Array[] = []): Uint8Array<ArrayBuffer> {
@@ -65,7 +66,7 @@ export function encodeFrame(frame: Frame, vectors: readonly Float32Array[] = [])
   bytes.fill(0x20, PREFIX_BYTES + text.length, PREFIX_BYTES + headBytes);
   let at = PREFIX_BYTES + headBytes;
   for (const own of vectors) {
-    if (isLittleEndian) bytes.set(new Uint8Array(own.buffer, own.byteOffset, own.byteLength), at);
+    if (isLittleEndian()) bytes.set(new Uint8Array(own.buffer, own.byteOffset, own.byteLength), at);
     else for (let i = 0; i < own.length; i++) view.setFloat32(at + 4 * i, own[i]!, true);
     at += own.byteLength;
   }
@@ -119,7 +120,7 @@ function decodeFrame(bytes: Uint8Array): ReadFrame {
   // A copy, whose elements are aligned.
   const body = bytes.slice(PREFIX_BYTES + headBytes);
   const vectors = new Float32Array(body.buffer);
-  if (!isLittleEndian) {
+  if (!isLittleEndian()) {
     const swapped = new DataView(body.buffer);
     for (let i = 0; i < vectors.length; i++) vectors[i] = swapped.getFloat32(4 * i, true);
   }

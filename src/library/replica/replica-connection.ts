@@ -34,8 +34,8 @@ export interface ReplicaAddress {
   readonly fetch: FetchLike;
 }
 
-/** An answer of the server that another try does not change. */
-export class ReplicaRefusedError extends LodestoneError {}
+/** Whether another try does not change it: the server refuses what is asked for, or the library cannot hold it. */
+export const isRefusal = (error: unknown): error is LodestoneError => error instanceof LodestoneError && error.code === "INVALID";
 
 /** Nothing has come for longer than the server is silent. */
 const SILENCE_MS = 40_000;
@@ -96,7 +96,7 @@ export class ReplicaConnection {
     const { message = `The server answered ${response.status}.` } = (await response.json().catch(() => ({}))) as { message?: string };
     // 408 and 429 may pass.
     const isFinal = response.status >= 400 && response.status < 500 && response.status !== 408 && response.status !== 429;
-    throw isFinal ? new ReplicaRefusedError("INVALID", message) : new LodestoneError("UNAVAILABLE", message);
+    throw new LodestoneError(isFinal ? "INVALID" : "UNAVAILABLE", message);
   }
 
   async *#frames(response: Answer, signal: AbortSignal, onBytes: (bytes: number) => void): AsyncGenerator<ReadFrame, void, undefined> {

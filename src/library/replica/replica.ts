@@ -21,7 +21,7 @@ import { encodeFrame, FrameReader } from "../../frames/frames.ts";
 import { Columns } from "../columns.ts";
 import type { ColumnType } from "../stored-value.ts";
 import { TextColumns } from "../text-columns.ts";
-import { type FetchLike, ReplicaConnection, ReplicaRefusedError } from "./replica-connection.ts";
+import { type FetchLike, isRefusal, ReplicaConnection } from "./replica-connection.ts";
 import { ReplicaState, type StateOptions } from "./replica-state.ts";
 import type { ReplicaStore } from "./replica-store.ts";
 
@@ -212,7 +212,7 @@ export class Replica {
   async #until(isSo: () => boolean): Promise<void> {
     while (!isSo()) {
       this.#closing.signal.throwIfAborted();
-      if (this.#status.phase === "failed") throw new ReplicaRefusedError("INVALID", this.#status.reason!);
+      if (this.#status.phase === "failed") throw new LodestoneError("INVALID", this.#status.reason!);
       await new Promise<void>((resolve) => this.#waiters.push(resolve));
     }
   }
@@ -230,7 +230,7 @@ export class Replica {
       } catch (error) {
         if (signal.aborted) return;
         const reason = reasonOf(error as Error);
-        if (error instanceof ReplicaRefusedError) return this.#become({ phase: "failed", reason });
+        if (isRefusal(error)) return this.#become({ phase: "failed", reason });
         this.#become({ phase: "offline", reason });
       }
       await this.#pause(pauseMs * (1 - Math.random() / 2));
