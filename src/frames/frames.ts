@@ -48,13 +48,14 @@ const PREFIX_BYTES = 8;
 /** No frame is larger; its sender makes smaller ones. */
 const MOST_FRAME_BYTES = 64 * 2 ** 20;
 
-// Marked, and a function: bundlers leave out what is not used.
-const encoder = /* @__PURE__ */ new TextEncoder();
-const decoder = /* @__PURE__ */ new TextDecoder("utf-8", { fatal: true });
+// Made when first used: importing the library needs neither.
+let encoder: TextEncoder | undefined;
+let decoder: TextDecoder | undefined;
 const isLittleEndian = (): boolean => new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
 
 /** @param vectors  of the columns that have some, in their order. */
 export function encodeFrame(frame: Frame, vectors: readonly Float32Array[] = []): Uint8Array<ArrayBuffer> {
+  encoder ??= new TextEncoder();
   const text = encoder.encode(JSON.stringify(frame));
   const headBytes = Math.ceil(text.length / 4) * 4;
   const floats = vectors.reduce((sum, own) => sum + own.length, 0);
@@ -116,6 +117,7 @@ function frameLength(bytes: Uint8Array): number | undefined {
 function decodeFrame(bytes: Uint8Array): ReadFrame {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const headBytes = view.getUint32(0, true);
+  decoder ??= new TextDecoder("utf-8", { fatal: true });
   const frame = JSON.parse(decoder.decode(bytes.subarray(PREFIX_BYTES, PREFIX_BYTES + headBytes))) as Frame;
   // A copy, whose elements are aligned.
   const body = bytes.slice(PREFIX_BYTES + headBytes);

@@ -71,6 +71,8 @@ const POLL_SECONDS = 20;
 const LEAST_REWRITTEN_BYTES = 8 << 20;
 
 export class Replica {
+  /** Bundlers rename classes. */
+  static readonly name: string = "Replica";
   readonly #options: ReplicaOptions;
   readonly #connection: ReplicaConnection;
   readonly #closing = new AbortController();
