@@ -191,7 +191,8 @@ export function createApp(options: AppOptions): App {
       });
       const response = await endpoint.handle(request);
       crashPoint("before-answer");
-      const read = endpoint.method === "GET" || address.ref.database === "" ? undefined : options.replicas?.readAfterWrite(address.ref);
+      const mayWrite = endpoint.access === "write" || endpoint.mayWrite === true;
+      const read = mayWrite ? options.replicas?.readAfterWrite(address.ref) : undefined;
       if (read !== undefined) ctx.set("Lodestone-Read", read);
       await sendAnswer(ctx, response, limits.answerIdleTimeoutMs, caller);
       isStreaming = response.stream !== undefined && response.isLongLived !== true;

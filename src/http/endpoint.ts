@@ -104,6 +104,8 @@ export interface Endpoint<Body = unknown> {
   /** The body's member whose elements are reported by their index when they are faulty: `{id, errors: [{index, message}]}`. */
   readonly indexedBy?: string;
   readonly responses: Readonly<Record<number, ResponseSpec>>;
+  /** It may write records, although a key that only reads may call it; those of access "write" do anyway. */
+  readonly mayWrite?: boolean;
   /** Answered even when the server is at its limit or shutting down (health and metrics). */
   readonly always?: boolean;
   handle(request: ApiRequest<Body>): Promise<ApiResponse>;

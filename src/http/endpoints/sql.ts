@@ -64,6 +64,7 @@ export function sqlEndpoints(): Endpoint[] {
       summary: "Run one SELECT, INSERT, UPDATE or DELETE in PostgreSQL's dialect, or EXPLAIN it",
       tag: "SQL and transactions",
       access: "read",
+      mayWrite: true,
       body: { required: true, schema: BODY },
       responses: { 200: { description: "Its rows, at most 1,000.", schema: ANSWER } },
       async handle({ records, ref, body, readOnly }) {
@@ -77,6 +78,7 @@ export function sqlEndpoints(): Endpoint[] {
       summary: "Run several statements in their order as one transaction",
       tag: "SQL and transactions",
       access: "read",
+      mayWrite: true,
       body: { required: true, schema: BATCH },
       responses: {
         200: {

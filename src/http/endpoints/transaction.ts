@@ -47,6 +47,7 @@ export function transactionEndpoints(): Endpoint[] {
       summary: `Up to ${MAX_OPERATIONS} operations in order, all or none`,
       tag: "SQL and transactions",
       access: "read",
+      mayWrite: true,
       indexedBy: "operations",
       body: {
         required: true,
