@@ -1,25 +1,7 @@
 /** The requests of a replica: the snapshot, the changes since a position, and the newest position of the server. */
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { FrameReader, type ReadFrame } from "../../frames/frames.ts";
-
-/** The part of `fetch` that is used. Taken from a method, so that functions which want a RequestInit fit: that is what they get. */
-export type FetchLike = {
-  fetch(
-    url: string,
-    init: object,
-  ): Promise<{
-    readonly ok: boolean;
-    readonly status: number;
-    readonly headers: { get(name: string): string | null };
-    readonly body: {
-      getReader(): {
-        read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
-        cancel(): Promise<void>;
-      };
-    } | null;
-    json(): Promise<unknown>;
-  }>;
-}["fetch"];
+import type { FetchLike } from "./fetch-like.ts";
 
 type Answer = Awaited<ReturnType<FetchLike>>;
 

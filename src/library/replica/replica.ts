@@ -21,7 +21,8 @@ import { encodeFrame, FrameReader } from "../../frames/frames.ts";
 import { Columns } from "../columns.ts";
 import type { ColumnType } from "../stored-value.ts";
 import { TextColumns } from "../text-columns.ts";
-import { type FetchLike, isRefusal, ReplicaConnection } from "./replica-connection.ts";
+import type { FetchLike } from "./fetch-like.ts";
+import { isRefusal, ReplicaConnection } from "./replica-connection.ts";
 import { ReplicaState, type StateOptions } from "./replica-state.ts";
 import type { ReplicaStore } from "./replica-store.ts";
 
