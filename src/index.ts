@@ -38,7 +38,14 @@ export { OpfsStore } from "./library/opfs-store.ts";
 export type { FetchLike } from "./library/replica/fetch-like.ts";
 export { FolderReplicaStore } from "./library/replica/folder-replica-store.ts";
 export { IndexedDbReplicaStore } from "./library/replica/indexed-db-replica-store.ts";
-export { Replica, type ReplicaOptions, type ReplicaPhase, type ReplicaStatus } from "./library/replica/replica.ts";
+export { Replica } from "./library/replica/replica.ts";
+export type {
+  ReplicaChange,
+  ReplicaOptions,
+  ReplicaPhase,
+  ReplicaSearchOptions,
+  ReplicaStatus,
+} from "./library/replica/replica-options.ts";
 export type { ReplicaStore } from "./library/replica/replica-store.ts";
 export type { Loader, Saveable } from "./library/snapshot-store.ts";
 export type { ColumnType } from "./library/stored-value.ts";

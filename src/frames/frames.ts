@@ -15,15 +15,17 @@ export interface FrameColumn {
   readonly dimension?: number;
 }
 
+/** Of this format. */
+export const FRAMES_VERSION = 2;
+
 export interface OpenFrame {
   readonly type: "open";
-  /** Of this format. */
-  readonly version: 1;
+  readonly version: number;
   readonly columns: readonly FrameColumn[];
   /** Of the branch: positions of another life say nothing about this one. */
   readonly life: string;
-  /** Of the server's process: reads of another one are not counted with these. */
-  readonly process: string;
+  /** Who counts the reads of the changes: numbers of another one say nothing about these. */
+  readonly reading: string;
 }
 
 export interface RecordsFrame {

@@ -9,7 +9,7 @@
  * group before. A replica at position p gets the groups after the read of p, joined up to the first that sees all that p does: the
  * snapshot of a replica is made beside the reads, so the next group may be older than it.
  *
- * A replica of another process's positions, or of an old one, is brought up to date by a read of its own, between two others, so
+ * A replica of another reading's positions, or of an old one, is brought up to date by a read of its own, between two others, so
  * that the next group is later than what it got.
  */
 import { randomUUID } from "node:crypto";
@@ -21,9 +21,6 @@ import type { BranchInfo, BranchRef } from "../records/schema.ts";
 import { batchFrame } from "./batch-frames.ts";
 import type { Definition } from "./definition.ts";
 import type { ReplicaPosition } from "./position.ts";
-
-/** Of this process; positions of others are not counted with ours. */
-export const PROCESS = randomUUID().slice(0, 8);
 
 /** What is kept for replicas that are behind. */
 const KEPT_BYTES = 32 * 2 ** 20;
@@ -64,6 +61,8 @@ export class FollowedBranch {
   readonly #feed: ChangeFeed;
   readonly #onFault: (error: unknown) => void;
   readonly life: string;
+  /** Who counts these reads: numbers of another reading, of this process or another one, say nothing here. */
+  readonly reading = randomUUID().slice(0, 8);
   #feedPosition: FeedPosition;
   #schemaVersion: number;
   readonly #groups: Group[] = [];
@@ -177,7 +176,7 @@ export class FollowedBranch {
 
   /**
    * What follows the position. undefined: nothing yet.
-   * @param isFirst  of a connection: the position may be of another process.
+   * @param isFirst  of a connection: the position may be of another reading.
    */
   async next(definition: Definition, position: ReplicaPosition, isFirst: boolean): Promise<Next | undefined> {
     if (this.#ended !== undefined) return { restart: this.#ended };
@@ -185,9 +184,9 @@ export class FollowedBranch {
     const table = this.#tables.get(definition.tableId);
     const first = this.#groups.findIndex(({ read }) => read > position.read);
     const isKept = position.read === this.#done || (first >= 0 && this.#groups[first]!.read === position.read + 1);
-    const isOurs = position.process === PROCESS && isKept && table !== undefined && position.read + 1 >= table.since;
+    const isOurs = position.reading === this.reading && isKept && table !== undefined && position.read + 1 >= table.since;
     if (!isOurs)
-      return isFirst || position.process === PROCESS ? this.#catchUp(definition, position) : { restart: "The server is another one." };
+      return isFirst || position.reading === this.reading ? this.#catchUp(definition, position) : { restart: "The server is another one." };
     if (first < 0) return undefined;
     const frames: Uint8Array<ArrayBuffer>[] = [];
     for (const group of this.#groups.slice(first)) {
@@ -201,7 +200,7 @@ export class FollowedBranch {
   }
 
   #position(read: number, feed: FeedPosition): ReplicaPosition {
-    return { life: this.life, process: PROCESS, read, feed };
+    return { life: this.life, reading: this.reading, read, feed };
   }
 
   readonly #checked = new Map<string, number>();

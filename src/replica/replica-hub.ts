@@ -4,7 +4,7 @@ import { FairShares } from "../fairness/fair-shares.ts";
 import { encodeFrame } from "../frames/frames.ts";
 import type { BranchRef } from "../records/schema.ts";
 import { Definition, type ReplicaRequest } from "./definition.ts";
-import { branchKeyOf, FollowedBranch, PROCESS, type ReplicatedRecords } from "./followed-branch.ts";
+import { branchKeyOf, FollowedBranch, type ReplicatedRecords } from "./followed-branch.ts";
 import { formatAt, parseReplicaPosition } from "./position.ts";
 import { openFrame, type ReplicaSnapshot, ReplicaSnapshots } from "./snapshots.ts";
 
@@ -12,6 +12,8 @@ export interface ChangesRequest extends ReplicaRequest {
   readonly position: string;
   /** Ends with the first changes, or after so many seconds; undefined: goes on. */
   readonly wait?: number | undefined;
+  /** The first position has everything that was written before the request. */
+  readonly fresh?: boolean | undefined;
 }
 
 /** So that proxies and clients see that the connection lives. */
@@ -54,14 +56,14 @@ export class ReplicaHub {
   }
 
   /**
-   * For the answer of a write: a replica whose position has this read of this process has the write.
+   * For the answer of a write: a replica whose position has this read of this reading has the write.
    * undefined: no replica follows the branch.
    */
   readAfterWrite(ref: BranchRef): string | undefined {
     const branch = this.#branches.get(branchKeyOf(ref))?.branch;
     if (branch === undefined) return undefined;
     // A read that has it may have been before this one; then nothing else would bring this one about.
-    return `${PROCESS}~${branch.changed()}`;
+    return `${branch.reading}~${branch.changed()}`;
   }
 
   async snapshot(ref: BranchRef, table: string, request: ReplicaRequest): Promise<ReplicaSnapshot> {
@@ -73,11 +75,12 @@ export class ReplicaHub {
     });
   }
 
-  /** The position of a state that has everything that was written before the call. */
-  async now(ref: BranchRef, signal: AbortSignal): Promise<string> {
+  /** Of a state that has everything that was written before the call: its read, and the position from which changes go on. */
+  async now(ref: BranchRef, signal: AbortSignal): Promise<{ readonly read: string; readonly position: string }> {
     return this.#use(ref, async (branch) => {
       const position = await branch.readNow(signal);
-      return `${position.process}~${position.read}`;
+      const { life, reading, read } = position;
+      return { read: `${reading}~${read}`, position: `${life}~${reading}~${formatAt(position)}` };
     });
   }
 
@@ -108,7 +111,7 @@ export class ReplicaHub {
       const ends = AbortSignal.any([signal, this.#closing.signal]);
       // A stream whose client has gone may never be asked for its next piece.
       ends.addEventListener("abort", leave, { once: true });
-      return this.#stream(branch, definition, position, request.wait, ends, leave);
+      return this.#stream(branch, definition, position, request, ends, leave);
     } catch (error) {
       leave();
       throw error;
@@ -128,23 +131,24 @@ export class ReplicaHub {
       branch?.end("The server is shutting down.");
     }
     this.#branches.clear();
-    await this.#snapshots.close();
+    this.#snapshots.close();
   }
 
   async *#stream(
     branch: FollowedBranch,
     definition: Definition,
     from: NonNullable<ReturnType<typeof parseReplicaPosition>>,
-    waitSeconds: number | undefined,
+    { wait, fresh }: ChangesRequest,
     signal: AbortSignal,
     leave: () => void,
   ): AsyncGenerator<Buffer, void, undefined> {
-    const deadline = waitSeconds === undefined ? undefined : performance.now() + 1000 * waitSeconds;
+    const deadline = wait === undefined ? undefined : performance.now() + 1000 * wait;
     let position = from;
     let toldAtMs = performance.now();
     let isTold = true;
     try {
-      yield toBuffer(encodeFrame(openFrame(definition, branch.life)));
+      yield toBuffer(encodeFrame(openFrame(definition, branch)));
+      const least = fresh === true ? (await branch.readNow(signal)).read : 0;
       for (let isFirst = true; ; isFirst = false) {
         const next = await branch.next(definition, position, isFirst);
         if (next !== undefined && "restart" in next) {
@@ -155,6 +159,7 @@ export class ReplicaHub {
         if (next !== undefined) {
           position = next.position;
           for (const frame of next.frames) yield toBuffer(frame);
+          if (position.read < least) continue;
           isTold = next.frames.length > 0 || isFirst || now - toldAtMs >= POSITION_EVERY_MS;
           if (isTold) {
             yield toBuffer(encodeFrame({ type: "position", at: formatAt(position) }));

@@ -1,36 +1,41 @@
 /**
  * Snapshots of replicas, as files: a table's state at one position, in frames. One is made for all replicas of a definition that begin
- * within some time. It can be read while it is made. They are a cache: a start removes them.
+ * within some time. It can be read while it is made. The files have no names, so they are gone with the process, and servers that share a
+ * folder share nothing.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { LodestoneError } from "../errors/lodestone-error.ts";
-import { encodeFrame, type OpenFrame } from "../frames/frames.ts";
+import { encodeFrame, FRAMES_VERSION, type OpenFrame } from "../frames/frames.ts";
 import type { ChangeFeed } from "../records/feed/feed-types.ts";
 import { batchFrame } from "./batch-frames.ts";
 import type { Definition } from "./definition.ts";
-import { type FollowedBranch, PROCESS } from "./followed-branch.ts";
+import type { FollowedBranch } from "./followed-branch.ts";
 import { formatAt } from "./position.ts";
 
 export interface SnapshotLimits {
   /** Of all files together. */
   readonly totalBytes: number;
+  /** Each holds a descriptor. */
+  readonly files: number;
 }
 
-const DEFAULT_LIMITS: SnapshotLimits = { totalBytes: 4 * 2 ** 30 };
+const DEFAULT_LIMITS: SnapshotLimits = { totalBytes: 4 * 2 ** 30, files: 200 };
+/** Who has just been given one begins to read it within this time. */
+const BEGINS_WITHIN_MS = 30_000;
 /** Changes since a snapshot that are more than this share of it are a reason to make a new one. */
 const MOST_CHANGED = 0.2;
 const LEAST_CHANGED_BYTES = 2 ** 20;
 const PIECE_BYTES = 256 * 1024;
 
-export function openFrame({ columns }: Definition, life: string): OpenFrame {
+export function openFrame({ columns }: Definition, { life, reading }: FollowedBranch): OpenFrame {
   const named = columns.map(({ name, type, dimension }) => ({ name, type, ...(dimension !== undefined && { dimension }) }));
-  return { type: "open", version: 1, columns: named, life, process: PROCESS };
+  return { type: "open", version: FRAMES_VERSION, columns: named, life, reading };
 }
 
 export class ReplicaSnapshot {
-  readonly path: string;
+  readonly file: Promise<FileHandle>;
   readonly etag: string;
   /** Of the branch's reads: what comes after it follows. */
   readonly read: number;
@@ -42,9 +47,10 @@ export class ReplicaSnapshot {
   usedAt = performance.now();
   #failed: Error | undefined;
   #waiting: (() => void)[] = [];
+  #isForgotten = false;
 
-  constructor(path: string, etag: string, read: number) {
-    this.path = path;
+  constructor(file: Promise<FileHandle>, etag: string, read: number) {
+    this.file = file;
     this.etag = etag;
     this.read = read;
   }
@@ -72,9 +78,8 @@ export class ReplicaSnapshot {
   /** Its bytes from a place on, as they are written. Ends early, with an error, when it cannot be finished. */
   async *bytesFrom(start: number): AsyncGenerator<Buffer, void, undefined> {
     this.readers++;
-    let file: FileHandle | undefined;
     try {
-      file = await open(this.path, "r");
+      const file = await this.file;
       for (let at = start; ; ) {
         while (at >= this.bytes && !this.isDone) await this.#more();
         if (at >= this.bytes) return;
@@ -87,8 +92,19 @@ export class ReplicaSnapshot {
     } finally {
       this.readers--;
       this.usedAt = performance.now();
-      await file?.close();
+      this.#closeUnused();
     }
+  }
+
+  /** Nobody will be given it any more. Readers that have it read on. */
+  forget(): void {
+    this.#isForgotten = true;
+    setTimeout(() => this.#closeUnused(), BEGINS_WITHIN_MS).unref();
+  }
+
+  #closeUnused(): void {
+    const isMade = this.isDone || this.hasFailed;
+    if (this.#isForgotten && isMade && this.readers === 0) void this.file.then((file) => file.close()).catch(() => {});
   }
 
   async #more(): Promise<void> {
@@ -120,16 +136,18 @@ export class ReplicaSnapshots {
   async get(branch: FollowedBranch, feed: ChangeFeed, definition: Definition): Promise<ReplicaSnapshot> {
     this.#isReady ??= this.#prepare();
     await this.#isReady;
-    const key = `${branch.life} ${definition.key}`;
+    // Of its reading: the snapshot's number is one of its reads.
+    const key = `${branch.life} ${branch.reading} ${definition.key}`;
     const known = this.#snapshots.get(key);
     if (known !== undefined && !known.hasFailed && this.#isRecent(known, branch)) {
       known.usedAt = performance.now();
       return known;
     }
     if (known !== undefined) this.#forget(key, known);
+    this.#makePlace();
     const id = randomUUID();
     const etag = `"${createHash("sha256").update(`${key} ${id}`).digest("base64url").slice(0, 22)}"`;
-    const snapshot = new ReplicaSnapshot(join(this.#directory, `${id}.snapshot`), etag, branch.lastRead);
+    const snapshot = new ReplicaSnapshot(openNameless(join(this.#directory, `${id}.snapshot`)), etag, branch.lastRead);
     this.#snapshots.set(key, snapshot);
     void this.#make(snapshot, branch, feed, definition).then(
       () => snapshot.finish(),
@@ -141,13 +159,11 @@ export class ReplicaSnapshots {
     return snapshot;
   }
 
-  async close(): Promise<void> {
-    this.#snapshots.clear();
-    if (this.#isReady !== undefined) await rm(this.#directory, { recursive: true, force: true });
+  close(): void {
+    for (const [key, snapshot] of this.#snapshots) this.#forget(key, snapshot);
   }
 
   async #prepare(): Promise<void> {
-    await rm(this.#directory, { recursive: true, force: true });
     // Its files have values of records, so only the owner may read them.
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
   }
@@ -158,34 +174,43 @@ export class ReplicaSnapshots {
   }
 
   async #make(snapshot: ReplicaSnapshot, branch: FollowedBranch, feed: ChangeFeed, definition: Definition): Promise<void> {
-    const file = await open(snapshot.path, "wx", 0o600);
-    try {
-      const write = async (bytes: Uint8Array): Promise<void> => {
-        this.#makeRoom(bytes.length);
-        await file.writeFile(bytes);
-        snapshot.grown(bytes.length);
-      };
-      await write(encodeFrame(openFrame(definition, branch.life)));
-      const { position, incarnation } = await feed.readAll(
-        branch.ref,
-        [{ table: definition.table, columns: [...definition.names] }],
-        async (batch, isChange) => {
-          const frame = batchFrame(definition, batch, isChange);
-          if (frame !== undefined) await write(frame);
-        },
-      );
-      if (incarnation !== branch.life) throw new LodestoneError("CONFLICT", "The branch was made anew while it was read; try again.");
-      await write(encodeFrame({ type: "position", at: formatAt({ read: snapshot.read, feed: position }) }));
-    } finally {
-      await file.close();
-    }
+    const file = await snapshot.file;
+    const write = async (bytes: Uint8Array): Promise<void> => {
+      this.#makeRoom(bytes.length);
+      await file.writeFile(bytes);
+      snapshot.grown(bytes.length);
+    };
+    await write(encodeFrame(openFrame(definition, branch)));
+    const { position, incarnation } = await feed.readAll(
+      branch.ref,
+      [{ table: definition.table, columns: [...definition.names] }],
+      async (batch, isChange) => {
+        const frame = batchFrame(definition, batch, isChange);
+        if (frame !== undefined) await write(frame);
+      },
+    );
+    if (incarnation !== branch.life) throw new LodestoneError("CONFLICT", "The branch was made anew while it was read; try again.");
+    await write(encodeFrame({ type: "position", at: formatAt({ read: snapshot.read, feed: position }) }));
+  }
+
+  /** @throws {LodestoneError} OVERLOADED when all are in use. */
+  #makePlace(): void {
+    if (this.#snapshots.size < this.#limits.files) return;
+    const [oldest] = this.#unused();
+    if (oldest === undefined)
+      throw new LodestoneError("OVERLOADED", "Too many different replicas are being loaded; try again later.", { retryAfterSeconds: 30 });
+    this.#forget(...oldest);
+  }
+
+  /** Those that nobody reads, the one that was read longest ago first. */
+  #unused(): [string, ReplicaSnapshot][] {
+    return [...this.#snapshots].filter(([, own]) => own.isDone && own.readers === 0).sort(([, a], [, b]) => a.usedAt - b.usedAt);
   }
 
   /** @throws {LodestoneError} TOO_LARGE when everything else is in use. */
   #makeRoom(bytes: number): void {
     let total = bytes + [...this.#snapshots.values()].reduce((sum, own) => sum + own.bytes, 0);
-    const unused = [...this.#snapshots].filter(([, own]) => own.isDone && own.readers === 0).sort(([, a], [, b]) => a.usedAt - b.usedAt);
-    for (const [key, own] of unused) {
+    for (const [key, own] of this.#unused()) {
       if (total <= this.#limits.totalBytes) return;
       this.#forget(key, own);
       total -= own.bytes;
@@ -197,9 +222,15 @@ export class ReplicaSnapshots {
       );
   }
 
-  /** Readers that have it open read on. */
   #forget(key: string, snapshot: ReplicaSnapshot): void {
     if (this.#snapshots.get(key) === snapshot) this.#snapshots.delete(key);
-    void rm(snapshot.path, { force: true }).catch(() => {});
+    snapshot.forget();
   }
+}
+
+/** A file that is gone when it is closed. */
+async function openNameless(path: string): Promise<FileHandle> {
+  const file = await open(path, "wx+", 0o600);
+  await rm(path);
+  return file;
 }

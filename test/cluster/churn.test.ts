@@ -6,8 +6,17 @@ import { clusterRun } from "./cluster-run.ts";
 
 describeWith("postgresql", "Three servers", (postgresBin) => {
   describeWith("nginx", "behind a balancer", (nginxBin) => {
-    it("give answers that fit one history through kills, outages and promotions", { timeout: 3 * LIMIT_MS }, async () => {
-      const report = await clusterRun({ postgresBin, nginxBin, rounds: 1, outageSeconds: 5, calmOperations: 100, clients: 6, seed: 11 });
+    it("and replicas give answers that fit one history through kills, outages and promotions", { timeout: 3 * LIMIT_MS }, async () => {
+      const report = await clusterRun({
+        postgresBin,
+        nginxBin,
+        rounds: 1,
+        outageSeconds: 5,
+        calmOperations: 100,
+        clients: 6,
+        seed: 11,
+        replicas: 3,
+      });
       expect(report.faults).toEqual([]);
       expect(report.unexpected).toEqual([]);
       expect(report.recoveriesMs.length).toBe(3);

@@ -13,6 +13,7 @@ import type { Fault } from "../reliability/checker/history.ts";
 import { Connection } from "../reliability/workload/connection.ts";
 import { Random } from "../reliability/workload/random.ts";
 import type { Recorder } from "../reliability/workload/recorder.ts";
+import type { ReplicaSet } from "../reliability/workload/replica-set.ts";
 import type { RunOptions } from "../reliability/workload/run-options.ts";
 import { createTables, ITEMS, searchBody } from "../reliability/workload/tables.ts";
 import { Workload } from "../reliability/workload/workload.ts";
@@ -31,7 +32,16 @@ const AFFECTED_OPERATIONS = 30;
 const LOST_WRITES = 20;
 
 /** The possible events, in the order of a round. */
-const CLUSTER_EVENTS = ["kill", "restart", "slow network", "lost packets", "outage", "promotion", "asynchronous promotion"] as const;
+const CLUSTER_EVENTS = [
+  "kill",
+  "restart",
+  "replica",
+  "slow network",
+  "lost packets",
+  "outage",
+  "promotion",
+  "asynchronous promotion",
+] as const;
 export type ClusterEvent = (typeof CLUSTER_EVENTS)[number];
 
 export interface ClusterRunOptions extends RunOptions<ClusterEvent> {
@@ -41,6 +51,8 @@ export interface ClusterRunOptions extends RunOptions<ClusterEvent> {
   /** The servers hold search parts: one of them the first of two, the others the second. */
   readonly parts?: boolean;
   readonly outageSeconds: number;
+  /** Replicas in this process, which the clients read, too. */
+  readonly replicas?: number;
 }
 
 export interface ClusterReport {
@@ -53,6 +65,8 @@ export interface ClusterReport {
   readonly events: readonly string[];
   /** Acknowledged writes that asynchronous promotions have certainly lost. */
   readonly lostWrites: number;
+  /** Each phase that a replica was in, and how often. */
+  readonly replicaPhases: Readonly<Record<string, number>>;
   /** From the return of the database until all servers are ready and have written. */
   readonly recoveriesMs: readonly number[];
   readonly faults: readonly Fault[];
@@ -79,6 +93,7 @@ class Cluster {
   readonly #proxies: TcpProxy[] = [];
   readonly #servers: TestServer[] = [];
   #workload!: Workload;
+  #replicas: ReplicaSet | undefined;
   #running: Promise<void> = Promise.resolve();
 
   private constructor(options: ClusterRunOptions) {
@@ -131,6 +146,7 @@ class Cluster {
   }
 
   async stop(): Promise<void> {
+    await this.#replicas?.close();
     await this.#nginx?.stop();
     for (const server of this.#servers) await server.end("SIGKILL");
     for (const proxy of this.#proxies) await proxy.close();
@@ -157,6 +173,8 @@ class Cluster {
       parts: this.#options.parts ?? false,
     });
     this.#workload = workload;
+    if (this.#options.replicas !== undefined)
+      this.#replicas = await workload.openReplicas(`http://127.0.0.1:${this.#nginx.port}`, this.#options.replicas);
     const endsAt = performance.now() + 60_000 * (this.#options.minutes ?? Number.POSITIVE_INFINITY);
     for (let round = 0; round < rounds && performance.now() < endsAt; round++) {
       for (const event of this.#options.events ?? CLUSTER_EVENTS) {
@@ -174,7 +192,7 @@ class Cluster {
     await workload.finish(this.#nginx.port);
     const { operations, answered, keysJudged, retired, recordsAudited, lostWrites, faults, unexpected } = workload.recorder;
     const seen = { operations, answered, keysJudged, keysAudited: retired.size, recordsAudited, lostWrites, faults, unexpected };
-    return { ...seen, events: this.#events, recoveriesMs: this.#recoveriesMs };
+    return { ...seen, events: this.#events, recoveriesMs: this.#recoveriesMs, replicaPhases: this.#replicas?.phases ?? {} };
   }
 
   async #beCalm(): Promise<void> {
@@ -207,6 +225,8 @@ class Cluster {
         return this.#kill();
       case "restart":
         return this.#restart();
+      case "replica":
+        return this.#restartReplica();
       case "slow network":
         return this.#slowNetwork();
       case "lost packets":
@@ -233,6 +253,13 @@ class Cluster {
     this.#tell(`server ${n} is stopped and started`);
     await this.#servers[n]!.end("SIGTERM");
     await this.#servers[n]!.start();
+  }
+
+  async #restartReplica(): Promise<void> {
+    if (this.#replicas === undefined) return;
+    const n = this.#random.below(this.#replicas.size);
+    this.#tell(`replica ${n} is closed and opened`);
+    await this.#replicas.restart(n);
   }
 
   async #slowNetwork(): Promise<void> {
@@ -296,6 +323,7 @@ class Cluster {
   async #untilAllFollow(): Promise<void> {
     for (const server of this.#servers)
       while ((await server.post(`${ITEMS}/vectorSearch`, searchBody("nobody", "strong"))).status !== 200) await sleep(50);
+    await this.#replicas?.untilCurrent();
   }
 
   async #recover(): Promise<void> {

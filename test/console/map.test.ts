@@ -78,6 +78,51 @@ describeWith("chromium", "the map", (executablePath) => {
     await close();
   });
 
+  it("follows the records: what another window changes, adds and deletes, in the map and in the results", async () => {
+    await at.server.put("/db/live:main");
+    const columns = [
+      { name: "v", type: "vector", vector: { dimension: 2 } },
+      { name: "kind", type: "string" },
+    ];
+    await at.server.put("/db/live:main/tables/t", { columns });
+    const path = "/db/live:main/tables/t";
+    const operations = Array.from({ length: 40 }, (_, i) => ({
+      insert: { table: "t", record: { id: `r${10 + i}`, v: [Math.cos(i), Math.sin(i) + i / 50], kind: i % 2 === 0 ? "even" : "odd" } },
+    }));
+    await at.server.post("/db/live:main/transaction", { operations });
+    const { page, close } = await at.open("#/search/live:main/t");
+    await page.locator(".terms").waitFor();
+    await page.getByLabel("Colour", { exact: true }).selectOption("kind");
+    const legend = page.getByRole("list", { name: "Colours" });
+    await legend.getByRole("button", { name: "even 20" }).waitFor();
+    await page.getByRole("button", { name: "Zoom in" }).click();
+    const pixels = () =>
+      page
+        .locator(".map-frame canvas")
+        .first()
+        .evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
+    const before = await pixels();
+    await at.server.request("PATCH", `${path}/data/r12`, { v: [0.1, 0.1] });
+    await expect.poll(pixels).not.toBe(before);
+    // A record that is nearest to the query from now on is in the results, without a click.
+    const query = (await page.locator(".results li").first().textContent())!;
+    const id = /r\d+/.exec(query)![0];
+    const { body } = await at.server.get(`${path}/data/${id}`);
+    await at.server.put(`${path}/data/twin`, { v: body.v, kind: "even" });
+    await page.locator(".results").getByText("twin").waitFor();
+    await legend.getByRole("button", { name: "even 21" }).waitFor();
+    await at.server.request("DELETE", `${path}/data/twin`);
+    await page.locator(".results").getByText("twin").waitFor({ state: "detached" });
+    await legend.getByRole("button", { name: "even 20" }).waitFor();
+    await at.server.request("PATCH", `${path}/data/r13`, { kind: "even" });
+    await legend.getByRole("button", { name: "even 21" }).waitFor();
+    // The first and the last row go: others take their rows, and what is found stays right.
+    for (const gone of ["r10", "r49"]) await at.server.request("DELETE", `${path}/data/${gone}`);
+    await page.getByText("38 records, along").waitFor();
+    await page.getByText("this page found the same to the last bit").waitFor();
+    await close();
+  });
+
   it("a line around points: a search in them, an export, a deletion that can be undone", async () => {
     await at.server.put("/db/lasso:main");
     await at.server.put("/db/lasso:main/tables/t", { columns: [{ name: "v", type: "vector", vector: { dimension: 2 } }] });

@@ -30,7 +30,7 @@ describe("the requests of a replica", () => {
     const frames = framesOf((await bytesOf(SNAPSHOT)).bytes);
     const [open, last] = [frames[0], frames.at(-1)];
     if (open?.type !== "open" || last?.type !== "position") throw new Error("expected a snapshot");
-    return `${open.life}~${open.process}~${last.at}`;
+    return `${open.life}~${open.reading}~${last.at}`;
   }
   async function changes(body: object) {
     const response = await fetch(`${server.url}${TABLE}/replica`, {
@@ -69,8 +69,8 @@ describe("the requests of a replica", () => {
   });
 
   it("a position of another life, or of a read that is to come, is answered with restart", async () => {
-    const [life, process, ...rest] = (await positionOf()).split("~");
-    const another = [life!.replace(/.$/, (digit) => (digit === "0" ? "1" : "0")), process, ...rest].join("~");
+    const [life, reading, ...rest] = (await positionOf()).split("~");
+    const another = [life!.replace(/.$/, (digit) => (digit === "0" ? "1" : "0")), reading, ...rest].join("~");
     expect(await changes({ columns: ["v"], position: another, wait: 0 })).toMatchObject([{ type: "open" }, { type: "restart" }]);
     const future = [life, "00000000", "7", "99999999:99999999:"].join("~");
     expect(await changes({ columns: ["v"], position: future, wait: 0 })).toMatchObject([{ type: "open" }, { type: "restart" }]);

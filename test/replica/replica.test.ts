@@ -3,8 +3,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { VectorIndex } from "../../src/core/vector-index.ts";
 import { FolderReplicaStore } from "../../src/library/replica/folder-replica-store.ts";
-import { Replica, type ReplicaOptions, type ReplicaStatus } from "../../src/library/replica/replica.ts";
+import { Replica } from "../../src/library/replica/replica.ts";
+import type { ReplicaOptions, ReplicaStatus } from "../../src/library/replica/replica-options.ts";
+import { TextColumns } from "../../src/library/text-columns.ts";
 import { referenceSearch } from "../reference.ts";
 import { LIMIT_MS } from "../support/patience.ts";
 import { startServer, type TestServer } from "../support/server.ts";
@@ -68,14 +71,14 @@ describe("a replica", () => {
   it("holds what the server has, and follows inserts, updates and deletes", async () => {
     const replica = await replicaOf();
     expect(replica.size).toBe(500);
-    expect(replica.get("r7")).toEqual({ id: "r7", n: 7, name: "thing 7", tags: ["a", "t1"] });
+    expect(await replica.get("r7")).toEqual({ id: "r7", n: 7, name: "thing 7", tags: ["a", "t1"] });
     await expectSame(replica);
     await server.request("PATCH", `${TABLE}/data/r7`, { name: "seven", v: query });
     await server.request("DELETE", `${TABLE}/data/r8`);
     await server.put(`${TABLE}/data/new`, { v: [1, 1, 1, 1], n: 2 ** 53 });
     await expectSame(replica);
-    expect(replica.get("r7")).toMatchObject({ name: "seven" });
-    expect(replica.has("r8")).toBe(false);
+    expect(await replica.get("r7")).toMatchObject({ name: "seven" });
+    expect(await replica.get("r8")).toBeUndefined();
     expect((await replica.search(query, { k: 1 })).results[0]!.id).toBe("r7");
     await server.post("/db/live:main/sql", { statement: 'DELETE FROM "things" WHERE "n" BETWEEN 100 AND 199' });
     await expectSame(replica);
@@ -89,7 +92,7 @@ describe("a replica", () => {
       const { headers } = await server.put(`${TABLE}/data/w${i}`, { v: [i, 0, 0, 1], n: i });
       expect(headers["lodestone-read"]).toMatch(/^[0-9a-f]{8}~\d+$/);
       await replica.current(headers["lodestone-read"] as string);
-      expect(replica.get(`w${i}`)).toMatchObject({ n: i });
+      expect(await replica.get(`w${i}`)).toMatchObject({ n: i });
     }
   });
 
@@ -101,7 +104,7 @@ describe("a replica", () => {
     await server.request("PATCH", `${TABLE}/data/r2`, { tags: ["a"] });
     await server.request("PATCH", `${TABLE}/data/r3`, { tags: ["t2"] });
     await expectSame(replica, filter);
-    expect([replica.size - before, replica.has("r2"), replica.has("r3")]).toEqual([0, false, true]);
+    expect([replica.size - before, await replica.get("r2"), (await replica.get("r3"))?.id]).toEqual([0, undefined, "r3"]);
   });
 
   it("is there at once at the next start, and fetches the difference, also from a server that was started again", async () => {
@@ -115,18 +118,74 @@ describe("a replica", () => {
       await server.put(`${TABLE}/data/meanwhile`, { v: [4, 3, 2, 1], n: 1 });
       const phases: ReplicaStatus[] = [];
       const second = await replicaOf({ store, onStatus: (status) => phases.push(status) });
-      expect(second.has("kept")).toBe(true);
+      expect(await second.get("kept")).toBeDefined();
       await expectSame(second);
-      expect(second.has("meanwhile")).toBe(true);
+      expect(await second.get("meanwhile")).toBeDefined();
       expect(phases.map(({ phase }) => phase)).not.toContain("loading");
       await server.end("SIGTERM");
       await server.start();
       await server.put(`${TABLE}/data/later`, { v: [4, 3, 2, 1], n: 1 });
-      await expect.poll(() => second.has("later"), { timeout: LIMIT_MS }).toBe(true);
+      await expect.poll(() => second.get("later"), { timeout: LIMIT_MS }).toBeDefined();
       await expectSame(second);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
+  });
+
+  it("keeps a change before it shows it, and nothing with a gap when the store fails", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "lodestone-replica-"));
+    try {
+      const store = new FolderReplicaStore(folder);
+      let isFull = false;
+      const append = store.append.bind(store);
+      const shown: (readonly string[])[] = [];
+      let shownBefore = 0;
+      store.append = async (...args) => {
+        if (isFull) throw new Error("no room");
+        shownBefore = shown.length;
+        await append(...args);
+      };
+      const replica = await replicaOf({ store, onChange: ({ upserted }) => shown.push(upserted) });
+      await server.put(`${TABLE}/data/shown`, { v: [1, 2, 3, 4], n: 1 });
+      await expect.poll(() => shown.flat(), { timeout: LIMIT_MS }).toContain("shown");
+      expect(shownBefore).toBe(shown.length - 1);
+      isFull = true;
+      await server.put(`${TABLE}/data/lost`, { v: [1, 2, 3, 4], n: 2 });
+      await replica.current();
+      isFull = false;
+      // Kept alone, this would look like the whole table.
+      await server.put(`${TABLE}/data/after`, { v: [1, 2, 3, 4], n: 3 });
+      await replica.current();
+      await replica.close();
+      const phases: string[] = [];
+      const next = await replicaOf({ store, onStatus: ({ phase }) => phases.push(phase) });
+      expect(phases).toContain("loading");
+      await expectSame(next);
+      expect(await next.get("lost")).toBeDefined();
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  it("searches words, and words and a vector, also without a vector column", async () => {
+    const stemmer = (word: string) => word.replace(/s$/, "");
+    const [whole, words] = [await replicaOf({ words: { stemmer } }), await replicaOf({ words: true, columns: ["name", "n"] })];
+    const columns = new TextColumns({ n: "int", name: "string", tags: "multiple" } as const);
+    const index = await VectorIndex.create({ dimension: 4, columns });
+    await server.request("PATCH", `${TABLE}/data/r11`, { name: "a rare word", n: 11 });
+    await whole.current();
+    await words.current();
+    const { body } = await server.post(`${TABLE}/query`, { columns: ["v", "n", "name", "tags"], page: { size: 1000 } });
+    for (const { id, v, n, name, tags } of body.records) {
+      index.upsert(id, v ?? [0, 0, 0, 0], { n, name, tags });
+    }
+    expect((await words.search({ text: "rares words", fuzziness: 0 })).results).toEqual([]);
+    expect((await words.search({ text: "rare", columns: ["n"] })).results).toMatchObject([{ id: "r11", columns: { n: 11 } }]);
+    expect((await whole.search({ text: "rares words", fuzziness: 0 })).results.map(({ id }) => id)).toEqual(["r11"]);
+    const request = { text: "thing 12", fuzziness: 1, k: 30, columns: ["name"] } as const;
+    expect(await words.search(request)).toEqual(index.search({ ...request, target: ["name"] }));
+    expect(await whole.search({ ...request, stemmer: undefined })).toEqual(index.search({ ...request, stemmer }));
+    index.free();
   });
 
   it("begins anew when its columns are not those of the server any more", async () => {

@@ -84,7 +84,7 @@ export function MapCanvas(props: MapCanvasProps): JSX.Element {
   }, []);
   useEffect(() => {
     if (size.width > 0) setViewport(Viewport.around(points, size.width, size.height));
-  }, [points, size.width, size.height]);
+  }, [plane.load, plane.fit, size.width, size.height]);
   useEffect(() => {
     const context = below.current?.getContext("2d");
     if (context && viewport !== undefined) drawPoints({ context, points, colors, factors, hidden, viewport, ratio }, ink.line);

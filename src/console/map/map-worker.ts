@@ -1,8 +1,10 @@
 /**
  * Runs outside the page's thread: reads the vectors, holds them in the project's own WebAssembly library,
- * computes the plane and finds what is nearest. A row of the index is a point of the map, in the order in which they came.
+ * computes the plane, finds what is nearest, and follows the changes of the records. A row of the index is a point of the map; the
+ * rows that have points are the first ones, without a gap: the last point takes the row of one that goes.
  */
 import { LodestoneError, VectorIndex } from "lodestone";
+import { type ChangedRecords, changesSince, Outdated, positionOfNow } from "./live-changes.ts";
 import {
   type ColorRequest,
   type FoundRecord,
@@ -10,23 +12,36 @@ import {
   type LoadRequest,
   type MapReply,
   type MapRequest,
+  type MapSource,
   type NearestRequest,
+  type Plane,
   packIds,
   type SizeRequest,
 } from "./messages.ts";
 import { pointColors } from "./point-colors.ts";
 import { pointSizes } from "./point-sizes.ts";
 import { lift, type PrincipalPlane, principalPlane, project } from "./principal-plane.ts";
-import { columnValues, laterThan, vectorBlocks } from "./vector-stream.ts";
+import { columnValues, laterThan, Refusal, vectorBlocks } from "./vector-stream.ts";
 
 interface LoadedMap {
   readonly index: VectorIndex;
   /** Of the column that colours the points, or null. */
   values: (string | null)[];
   colorColumn: string | undefined;
+  /** Of the column that sizes the points. */
+  sizeValues: (string | null)[];
+  sizeColumn: string | undefined;
+  /** The last that was read: records come in the order of their ids. */
+  lastId: string | undefined;
+  /** There are later ones. */
+  isPartial: boolean;
+  /** Where in the changes of the table it is; undefined: they cannot be followed. */
+  position: string | undefined;
   plane: PrincipalPlane;
   /** In the principal plane. While more is read, the index has more rows than these. */
   points: Float32Array<ArrayBuffer>;
+  /** Records of which the plane was computed. */
+  arranged: number;
   /** Other places of the points, if they are shown there. */
   laidOut: Float32Array<ArrayBuffer> | undefined;
   /** The rows that have points, for searches; undefined: all. */
@@ -35,10 +50,21 @@ interface LoadedMap {
 
 /** How often a load says at most how far it is. */
 const PROGRESS_STEPS = 200;
+/** What has changed meanwhile is shown together. */
+const CHANGES_EVERY_MS = 150;
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 30_000;
 
 let loaded: LoadedMap | undefined;
 /** Ends the reading that is under way. */
 let reading: AbortController | undefined;
+/** Ends the following of changes. */
+let following: AbortController | undefined;
+/** The layout that is being computed: meanwhile all records keep their rows. */
+let layingOut: Promise<unknown> = Promise.resolve();
+let loads = 0;
+/** Of what has changed and has not been shown. */
+let telling: ReturnType<typeof setTimeout> | undefined;
 
 addEventListener("message", ({ data }: MessageEvent<MapRequest>) => {
   switch (data.kind) {
@@ -93,12 +119,19 @@ function pointOf(map: LoadedMap, id: string): number | undefined {
 
 /** Reads on from where an earlier request ended. Whatever ends it, what has come so far is shown. */
 async function load(request: LoadRequest): Promise<void> {
+  following?.abort();
   const map = loaded ?? {
+    position: await positionOf(request),
+    lastId: undefined,
+    isPartial: true,
+    sizeValues: [],
+    sizeColumn: undefined,
     index: await VectorIndex.create({ dimension: request.dimension, maximumMemoryBytes: request.memoryBytes }),
     values: [],
     colorColumn: request.colorColumn,
     plane: principalPlane(0, request.dimension, () => []),
     points: new Float32Array(0),
+    arranged: 0,
     laidOut: undefined,
     mask: undefined,
   };
@@ -117,6 +150,7 @@ async function load(request: LoadRequest): Promise<void> {
     for (; step.done !== true; step = await blocks.next()) {
       const { value: block } = step;
       index.upsertMany(block.ids, block.matrix);
+      map.lastId = block.ids.at(-1);
       for (const i of block.ids.keys()) values.push(block.values?.[i] ?? null);
       // Each is a rendering of what stands around the map.
       if (index.size - told >= request.limit / PROGRESS_STEPS) {
@@ -132,29 +166,155 @@ async function load(request: LoadRequest): Promise<void> {
     // What is not read need not be sent.
     controller.abort();
   }
+  reading = undefined;
   // Colours that were chosen meanwhile are of the rows that were there.
   const isOneColumn = map.colorColumn === request.colorColumn;
   map.values = isOneColumn ? map.values.concat(values) : new Array(index.size).fill(null);
   if (!isOneColumn) map.colorColumn = undefined;
+  map.sizeColumn = undefined;
+  map.isPartial = isPartial;
   arrange(map);
   loaded = map;
-  const ids = packIds(Array.from({ length: index.size }, (_, row) => idOf(map, row)));
-  const points = map.points.slice();
-  const { colors, legend } = pointColors(map.values);
-  const plane = { ids, points, colors, legend, sizes: undefined, share: map.plane.share, isPartial };
-  reply({ kind: "plane", plane, colorColumn: map.colorColumn, isFull, fault }, [
-    ids.bytes.buffer,
-    ids.ends.buffer,
-    points.buffer,
-    colors.buffer,
-  ]);
+  loads++;
+  const plane = planeOf(map);
+  reply({ kind: "plane", plane, colorColumn: map.colorColumn, isFull, fault }, buffersOf(plane));
+  void follow(map, request);
+}
+
+/** All that the page has of it. */
+function planeOf(map: LoadedMap): Plane {
+  const ids = packIds(Array.from({ length: countOf(map) }, (_, row) => idOf(map, row)));
+  const points = (map.laidOut ?? map.points).slice();
+  const sizes = map.sizeColumn === undefined ? undefined : pointSizes(map.sizeColumn, map.sizeValues);
+  const { share } = map.plane;
+  return { ids, points, ...pointColors(map.values), sizes, share, isPartial: map.isPartial, load: loads, fit: layouts };
+}
+
+const buffersOf = ({ ids, points, colors, sizes }: Plane): Transferable[] => [
+  ids.bytes.buffer,
+  ids.ends.buffer,
+  points.buffer,
+  colors.buffer,
+  ...(sizes === undefined ? [] : [sizes.factors.buffer]),
+];
+
+/** Where the changes begin that a load that begins now may lack. */
+async function positionOf(source: MapSource): Promise<string | undefined> {
+  try {
+    return await positionOfNow(source);
+  } catch (error) {
+    console.warn(`The map will not follow changes: ${(error as Error).message}`);
+    return undefined;
+  }
+}
+
+/** Brings the map up to date, from where it is, for as long as it is shown. */
+async function follow(map: LoadedMap, source: MapSource): Promise<void> {
+  following?.abort();
+  if (map.position === undefined) return;
+  const controller = new AbortController();
+  following = controller;
+  const { signal } = controller;
+  const columns = [...new Set([map.colorColumn, map.sizeColumn])].filter((name) => name !== undefined);
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    try {
+      for await (const changed of changesSince(source, columns, map.position, signal)) {
+        await layingOut.catch(() => {});
+        if (signal.aborted) return;
+        apply(map, changed);
+        map.position = changed.position;
+        pauseMs = FIRST_PAUSE_MS;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof Outdated) return reply({ kind: "outdated" });
+      const isFinal =
+        (error instanceof Refusal && error.status < 500 && error.status !== 429) ||
+        (error instanceof LodestoneError && error.code === "OUT_OF_MEMORY");
+      if (isFinal) return console.warn(`The map follows no more changes: ${(error as Error).message}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    if (signal.aborted) return;
+  }
+}
+
+/** With other columns. While more is read, nothing may come between; the load follows when it has ended. */
+function followOn(map: LoadedMap, source: MapSource): void {
+  if (reading === undefined) void follow(map, source);
+}
+
+function apply(map: LoadedMap, { records, deleted }: ChangedRecords): void {
+  const isShown = (id: string): boolean => !map.isPartial || (map.lastId !== undefined && id <= map.lastId);
+  const count = countOf(map);
+  const put = records.filter(({ id, vector }) => vector !== undefined && (pointOf(map, id) !== undefined || isShown(id)));
+  const gone = [...deleted, ...records.flatMap(({ id, vector }) => (vector === undefined ? [id] : []))].filter(
+    (id) => pointOf(map, id) !== undefined,
+  );
+  if (put.length === 0 && gone.length === 0) return;
+  const isNew = new Set(put.flatMap(({ id }) => (pointOf(map, id) === undefined ? [id] : [])));
+  map.points = longer(map.points, 2 * (count + isNew.size));
+  if (map.laidOut !== undefined) map.laidOut = longer(map.laidOut, 2 * (count + isNew.size));
+  for (const { id, vector, values } of put) {
+    map.index.upsert(id, vector!);
+    const row = map.index.rows.rowOf(id)!;
+    map.points.set(project(map.plane, vector!), 2 * row);
+    // Between its neighbours; it stays there when it moves, until they are laid out again.
+    if (isNew.has(id)) map.laidOut?.set(placeBeside(map, map.laidOut, row, vector!), 2 * row);
+    map.values[row] = (map.colorColumn === undefined ? null : values.get(map.colorColumn)) ?? null;
+    map.sizeValues[row] = (map.sizeColumn === undefined ? null : values.get(map.sizeColumn)) ?? null;
+  }
+  for (const id of gone) remove(map, id);
+  // The plane of a few says little of many.
+  if (map.laidOut === undefined && countOf(map) > 2 * map.arranged) arrange(map);
+  telling ??= setTimeout(() => tell(map), CHANGES_EVERY_MS);
+}
+
+function longer(points: Float32Array, length: number): Float32Array<ArrayBuffer> {
+  const all = new Float32Array(length);
+  all.set(points);
+  return all;
+}
+
+/** Where its nearest record is that has a place. */
+function placeBeside({ index }: LoadedMap, laidOut: Float32Array, own: number, vector: Float32Array): readonly number[] {
+  const rows = index.search(vector, { k: 2, similarity: "l2" }).results.map(({ id }) => index.rows.rowOf(id)!);
+  const row = rows.find((row) => row !== own) ?? own;
+  return [laidOut[2 * row]!, laidOut[2 * row + 1]!];
+}
+
+/** The last row's record takes the row of the one that goes. */
+function remove(map: LoadedMap, id: string): void {
+  const { index } = map;
+  const [row, last] = [pointOf(map, id)!, countOf(map) - 1];
+  const lastId = idOf(map, last);
+  const vector = index.get(lastId)!;
+  index.delete(lastId);
+  if (row < last) {
+    index.delete(id);
+    // A new id gets the row that was freed last.
+    index.upsert(lastId, vector);
+    for (const points of [map.points, map.laidOut]) points?.copyWithin(2 * row, 2 * last, 2 * last + 2);
+    for (const values of [map.values, map.sizeValues]) values[row] = values[last] ?? null;
+  }
+  map.points = map.points.slice(0, 2 * last);
+  map.laidOut = map.laidOut?.slice(0, 2 * last);
+  for (const values of [map.values, map.sizeValues]) values.length = Math.min(values.length, last);
+}
+
+/** Shows what has changed, before anything that is about rows. */
+function tell(map: LoadedMap): void {
+  if (telling === undefined) return;
+  clearTimeout(telling);
+  telling = undefined;
+  if (map !== loaded || reading !== undefined) return;
+  const plane = planeOf(map);
+  reply({ kind: "changed", plane }, buffersOf(plane));
 }
 
 /** Records come in the order of their ids. */
 function restOf(map: LoadedMap, request: LoadRequest): LoadRequest {
-  const { size } = map.index;
-  if (size === 0) return request;
-  return { ...request, filter: laterThan(idOf(map, size - 1), request.filter), limit: request.limit - size };
+  if (map.lastId === undefined) return request;
+  return { ...request, filter: laterThan(map.lastId, request.filter), limit: request.limit - map.index.size };
 }
 
 /** Gives every row its place in the principal plane of all. */
@@ -163,6 +323,7 @@ function arrange(map: LoadedMap): void {
   const vectorAt = (row: number): Float32Array => index.get(idOf(map, row)) as Float32Array;
   layouts++;
   map.laidOut = undefined;
+  map.arranged = index.size;
   map.plane = principalPlane(index.size, index.dimension, vectorAt);
   map.points = new Float32Array(index.size * 2);
   for (let row = 0; row < index.size; row++) map.points.set(project(map.plane, vectorAt(row)), row * 2);
@@ -177,31 +338,35 @@ function maskOfFirst(rows: number): Uint32Array {
 
 /** Of each point, what its record has in a column, as text. */
 async function valuesOf(map: LoadedMap, request: ColorRequest | SizeRequest, name: string): Promise<(string | null)[]> {
-  const count = countOf(map);
-  const values: (string | null)[] = new Array(count).fill(null);
-  let left = count;
+  const known = new Map<string, string | null>();
   for await (const [id, value] of columnValues(request, name)) {
-    const row = map.index.rows.rowOf(id);
-    if (row === undefined || row >= count) continue;
-    values[row] = value;
-    left--;
-    if (left === 0) break;
+    if (pointOf(map, id) === undefined) continue;
+    known.set(id, value);
+    if (known.size === countOf(map)) break;
   }
-  return values;
+  // Meanwhile records may have come and gone.
+  return Array.from({ length: countOf(map) }, (_, row) => known.get(idOf(map, row)) ?? null);
 }
 
 async function color(request: ColorRequest): Promise<void> {
   const map = loadedMap();
   const { colorColumn } = request;
   const values = colorColumn === undefined ? new Array(countOf(map)).fill(null) : await valuesOf(map, request, colorColumn);
+  tell(map);
   map.values = values;
   map.colorColumn = colorColumn;
+  followOn(map, request);
   const { colors, legend } = pointColors(values);
   reply({ kind: "colored", ticket: request.ticket, colors, legend }, [colors.buffer]);
 }
 
 async function size(request: SizeRequest): Promise<void> {
-  const values = await valuesOf(loadedMap(), request, request.sizeColumn);
+  const map = loadedMap();
+  const values = await valuesOf(map, request, request.sizeColumn);
+  tell(map);
+  map.sizeValues = values;
+  map.sizeColumn = request.sizeColumn;
+  followOn(map, request);
   const sizes = pointSizes(request.sizeColumn, values);
   reply({ kind: "sized", ticket: request.ticket, sizes }, [sizes.factors.buffer]);
 }
@@ -217,15 +382,19 @@ async function layOut({ ticket, layout, similarity }: LayoutRequest): Promise<vo
     const { neighborLayout } = await import("./neighbor-layout.ts");
     const onProgress = (share: number): void => reply({ kind: "laying out", share });
     const { index, points: plane, mask } = map;
-    const points = await neighborLayout({ index, plane, mask, similarity, onProgress, isStopped: () => turn !== layouts });
+    tell(map);
+    const computing = neighborLayout({ index, plane, mask, similarity, onProgress, isStopped: () => turn !== layouts });
+    layingOut = computing;
+    const points = await computing;
     if (points === undefined) {
-      reply({ kind: "laid out", ticket, points: undefined });
+      reply({ kind: "laid out", ticket, points: undefined, fit: layouts });
       return;
     }
     map.laidOut = points;
   }
+  tell(map);
   const points = (map.laidOut ?? map.points).slice();
-  reply({ kind: "laid out", ticket, points }, [points.buffer]);
+  reply({ kind: "laid out", ticket, points, fit: layouts }, [points.buffer]);
 }
 
 function lookUp(map: LoadedMap, ids: readonly string[]): readonly (FoundRecord | undefined)[] {

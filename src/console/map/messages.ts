@@ -101,6 +101,10 @@ export interface Plane extends PointColors {
   readonly share: number;
   /** Some rows were left out. */
   readonly isPartial: boolean;
+  /** Of the load: what was asked of another one is not for this one. */
+  readonly load: number;
+  /** Another one: all points have other places. */
+  readonly fit: number;
 }
 
 export interface PlaneReply {
@@ -112,6 +116,12 @@ export interface PlaneReply {
   readonly isFull: boolean;
   /** Why the rest did not come. */
   readonly fault: string | undefined;
+}
+
+/** Records have changed, come or gone. */
+interface ChangedReply {
+  readonly kind: "changed";
+  readonly plane: Plane;
 }
 
 export interface NearestReply {
@@ -128,12 +138,15 @@ export interface NearestReply {
 export type MapReply =
   | { readonly kind: "progress"; readonly rows: number }
   | PlaneReply
+  | ChangedReply
+  /** What the map shows cannot be brought up to date: it has to be read again. */
+  | { readonly kind: "outdated" }
   | NearestReply
   | { readonly kind: "found"; readonly ticket: number; readonly records: readonly (FoundRecord | undefined)[] }
   | ({ readonly kind: "colored"; readonly ticket: number } & PointColors)
   | { readonly kind: "sized"; readonly ticket: number; readonly sizes: PointSizes }
   /** Without points it was stopped. */
-  | { readonly kind: "laid out"; readonly ticket: number; readonly points: Float32Array<ArrayBuffer> | undefined }
+  | { readonly kind: "laid out"; readonly ticket: number; readonly points: Float32Array<ArrayBuffer> | undefined; readonly fit: number }
   | { readonly kind: "laying out"; readonly share: number }
   /** Without a ticket it belongs to the load. */
   | { readonly kind: "fault"; readonly ticket: number | undefined; readonly message: string };

@@ -14,6 +14,7 @@ import type {
   MapReply,
   MapRequest,
   NearestReply,
+  Plane,
   PlaneReply,
   QuerySource,
   SizeRequest,
@@ -46,8 +47,16 @@ export class VectorMap {
   #onPlane: (reply: PlaneReply) => void = () => {};
   #onFault: (message: string) => void = () => {};
   #onShare: (share: number) => void = () => {};
+  readonly #onChanged: (plane: Plane) => void;
+  readonly #onOutdated: () => void;
 
-  constructor() {
+  /**
+   * @param onChanged  told what is shown when records have changed.
+   * @param onOutdated  it cannot be brought up to date, and has to be read again.
+   */
+  constructor(onChanged: (plane: Plane) => void, onOutdated: () => void) {
+    this.#onChanged = onChanged;
+    this.#onOutdated = onOutdated;
     this.#worker.addEventListener("message", ({ data }: MessageEvent<MapReply>) => this.#take(data));
     this.#worker.addEventListener("error", () => {
       this.#onFault(FAILED);
@@ -101,18 +110,19 @@ export class VectorMap {
 
   /**
    * Takes the place of a layout that is under way, which then has no points.
-   * @returns x0, y0, x1, y1, …
+   * @returns x0, y0, x1, y1, … and the number of this arrangement.
    * @throws that there are too few records, or too many.
    */
   async layOut(
     layout: Layout,
     similarity: Similarity,
     onProgress: (share: number) => void = () => {},
-  ): Promise<Float32Array<ArrayBuffer> | undefined> {
+  ): Promise<Pick<Plane, "points" | "fit"> | undefined> {
     this.#onShare = onProgress;
     const { number, answer } = this.#calls.begin<ReplyOf<"laid out">>();
     this.#send({ kind: "lay out", ticket: number, layout, similarity });
-    return (await answer).points;
+    const { points, fit } = await answer;
+    return points && { points, fit };
   }
 
   close(): void {
@@ -148,6 +158,12 @@ export class VectorMap {
         return;
       case "plane":
         this.#onPlane(reply);
+        return;
+      case "changed":
+        this.#onChanged(reply.plane);
+        return;
+      case "outdated":
+        this.#onOutdated();
         return;
       case "laying out":
         this.#onShare(reply.share);

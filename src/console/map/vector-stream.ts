@@ -85,7 +85,23 @@ export const laterThan = (id: string, filter: unknown): unknown => both({ id: { 
 
 const both = (first: object, filter: unknown): unknown => (filter === undefined ? first : { $all: [first, filter] });
 
-async function post({ tableUrl, key }: MapSource, endpoint: string, body: object, signal: AbortSignal | null = null): Promise<Response> {
+/** The server's refusal. */
+export class Refusal extends Error {
+  readonly status: number;
+
+  constructor(message: string, status: number) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** @throws {Refusal} */
+export async function post(
+  { tableUrl, key }: MapSource,
+  endpoint: string,
+  body: object,
+  signal: AbortSignal | null = null,
+): Promise<Response> {
   const response = await fetch(`${tableUrl}/${endpoint}`, {
     method: "POST",
     headers: { "content-type": "application/json", ...(key === "" ? {} : { authorization: `Bearer ${key}` }) },
@@ -96,7 +112,7 @@ async function post({ tableUrl, key }: MapSource, endpoint: string, body: object
   });
   if (response.ok) return response;
   const { message } = (await response.json().catch(() => ({}))) as { message?: string };
-  throw new Error(message ?? `The server answered ${response.status}.`);
+  throw new Refusal(message ?? `The server answered ${response.status}.`, response.status);
 }
 
 /** Splits bytes into pieces of the requested length, in whatever pieces they arrive. */

@@ -60,7 +60,7 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
 
   const plane = stage.at === "shown" ? stage.loaded.plane : undefined;
   // A line is around places, a hidden colour is one of a column.
-  useEffect(() => setLasso(NO_LINE), [plane?.points]);
+  useEffect(() => setLasso(NO_LINE), [plane?.load, plane?.fit]);
   useEffect(() => setHidden(NOTHING_HIDDEN), [color]);
   const { hasCaptions } = settings;
   const captions = useMemo(() => (plane === undefined || !hasCaptions ? [] : captionsOf(plane, hidden)), [plane, hidden, hasCaptions]);

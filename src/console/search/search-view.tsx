@@ -69,6 +69,9 @@ function TableSearch({ place, table }: { place: Place; table: TableSchema }): JS
   const [chosen, setChosen] = useKept<string | undefined>(`chosen ${kept}`, () => undefined);
   const [compared, setCompared] = useState<Compared | undefined>(undefined);
   const running = useRef<AbortController | undefined>(undefined);
+  /** What the answer is to, and whether it is being asked once more. */
+  const searched = useRef<QueryDraft | undefined>(undefined);
+  const refreshing = useRef<{ isWanted: boolean } | undefined>(undefined);
   const titles = titlesOf(place, table);
   const { params } = route.value;
   const told = JSON.stringify(queryParamsOf(params));
@@ -100,6 +103,7 @@ function TableSearch({ place, table }: { place: Place; table: TableSchema }): JS
     try {
       const found = await runSearch(place, table.name, wanted, setWaiting, controller.signal);
       if (controller.signal.aborted) return;
+      searched.current = wanted;
       setAnswer(found);
       setChosen(found.hits.find(({ id }) => id !== found.point?.id)?.id);
     } catch (error) {
@@ -116,6 +120,31 @@ function TableSearch({ place, table }: { place: Place; table: TableSchema }): JS
     setWaiting("");
   }
   useEffect(() => () => running.current?.abort(), []);
+
+  /** The same search of records that have changed. Whoever is away, or searches for something else, is not disturbed. */
+  async function refresh(): Promise<void> {
+    if (refreshing.current !== undefined) {
+      refreshing.current.isWanted = true;
+      return;
+    }
+    const own = { isWanted: true };
+    refreshing.current = own;
+    while (own.isWanted) {
+      own.isWanted = false;
+      const [wanted, controller] = [searched.current, new AbortController()];
+      if (wanted === undefined || answer === undefined || running.current?.signal.aborted === false) break;
+      running.current = controller;
+      const found = await runSearch(place, table.name, wanted, () => {}, controller.signal).catch(() => undefined);
+      // What it was may be gone: the answer stays.
+      if (controller.signal.aborted) break;
+      controller.abort();
+      if (found !== undefined) setAnswer(found);
+    }
+    refreshing.current = undefined;
+  }
+  useEffect(() => {
+    if (loaded !== undefined && loaded.changes > 0) void refresh();
+  }, [loaded?.changes]);
 
   function change(part: Partial<QueryDraft>): void {
     const next = { ...draft, ...part };

@@ -17,6 +17,8 @@ import { type MapSettings, PLAIN, setMap } from "./map-settings.ts";
 export interface LoadedMap {
   readonly map: VectorMap;
   readonly plane: Plane;
+  /** How often records have changed since they were read. */
+  readonly changes: number;
 }
 
 export type Stage =
@@ -96,7 +98,14 @@ export function useShownMap(of: MapSource, settings: MapSettings, onLoaded: (loa
   wanted.current = { color, sizes: settings.sizes, layout: settings.layout };
 
   useEffect(() => {
-    const map = new VectorMap();
+    const map = new VectorMap(
+      (plane) => {
+        if (current.current !== map || latest.current === undefined) return;
+        setAll((rows) => rows + plane.colors.length - latest.current!.plane.colors.length);
+        show({ map, plane, changes: latest.current.changes + 1 });
+      },
+      () => current.current === map && setAttempt((attempt) => attempt + 1),
+    );
     current.current = map;
     latest.current = undefined;
     onLoaded(undefined);
@@ -140,7 +149,7 @@ export function useShownMap(of: MapSource, settings: MapSettings, onLoaded: (loa
       setLayout("plane");
       setShare(undefined);
       asked.current = { color: come.colorColumn, sizes: undefined, layout: "plane" };
-      show({ map, plane: come.plane });
+      show({ map, plane: come.plane, changes: latest.current?.changes ?? 0 });
       catchUp();
     } catch (error) {
       if (current.current !== map) return;
@@ -172,13 +181,14 @@ export function useShownMap(of: MapSource, settings: MapSettings, onLoaded: (loa
    */
   async function add(read: (map: VectorMap) => Promise<Partial<Plane> | undefined>, isStill: (now: Asked) => boolean): Promise<boolean> {
     const { map, plane } = latest.current as LoadedMap;
-    const isCurrent = (): boolean => current.current === map && latest.current?.plane.ids === plane.ids && isStill(asked.current);
+    const isCurrent = (): boolean => current.current === map && latest.current?.plane.load === plane.load && isStill(asked.current);
     setFault("");
     try {
       const part = await read(map);
       if (part === undefined || !isCurrent()) return false;
       // The rest of it may be another one by now.
-      show({ map, plane: { ...(latest.current as LoadedMap).plane, ...part } });
+      const { changes, plane: now } = latest.current as LoadedMap;
+      show({ map, plane: { ...now, ...part }, changes });
       return true;
     } catch (error) {
       if (isCurrent()) setFault(messageOf(error));
@@ -207,14 +217,11 @@ export function useShownMap(of: MapSource, settings: MapSettings, onLoaded: (loa
   async function layOut(): Promise<void> {
     const { layout } = asked.current;
     const isStill = (now: Asked): boolean => now.layout === layout;
-    const { ids } = (latest.current as LoadedMap).plane;
+    const { load } = (latest.current as LoadedMap).plane;
     setShare(layout === "plane" ? undefined : 0);
-    const isDone = await add(async (map) => {
-      const points = await map.layOut(layout, similarity, (done) => isStill(asked.current) && setShare(done));
-      return points && { points };
-    }, isStill);
+    const isDone = await add((map) => map.layOut(layout, similarity, (done) => isStill(asked.current) && setShare(done)), isStill);
     if (isDone) setLayout(layout);
-    if (latest.current?.plane.ids !== ids || !isStill(asked.current)) return;
+    if (latest.current?.plane.load !== load || !isStill(asked.current)) return;
     setShare(undefined);
     if (isDone) return;
     asked.current = { ...asked.current, layout: "plane" };
@@ -233,7 +240,7 @@ export function useShownMap(of: MapSource, settings: MapSettings, onLoaded: (loa
     fault,
     load: (rows) => void load(rows),
     stop: () => current.current?.stop(),
-    readAgain: () => setAttempt(attempt + 1),
+    readAgain: () => setAttempt((attempt) => attempt + 1),
   };
 }
 

@@ -14,19 +14,21 @@ const MAX_WAIT_SECONDS = 60;
 interface ChangesBody extends ReplicaRequest {
   position?: string;
   wait?: number;
+  fresh?: boolean;
 }
 
 const FRAMES =
   "Frames, little-endian: uint32 bytes of the head, uint32 bytes of the body, the head as JSON padded with spaces to a multiple of 4, float32. " +
-  'Heads: `{"type": "open", "columns": …, "life": …, "process": …}` first; `{"type": "records", "ids": […], "values": [[…] or null, …], ' +
+  'Heads: `{"type": "open", "columns": …, "life": …, "reading": …}` first; `{"type": "records", "ids": […], "values": [[…] or null, …], ' +
   '"present": ["all", [rows] or null, …], "deleted": […]}`, values and present by the number of the column, the body with the vectors column by column; ' +
-  '`{"type": "position", "at": …}`: everything up to here is the state at this position, `<life>~<process>~<at>`; `{"type": "restart", "reason": …}`: begin with a new snapshot.';
+  '`{"type": "position", "at": …}`: everything up to here is the state at this position, `<life>~<reading>~<at>`; `{"type": "restart", "reason": …}`: begin with a new snapshot.';
 
 const CHANGES: JsonSchema = objectOf<ChangesBody>(
   {
     columns: { type: "array", items: COLUMN_NAME, minItems: 1, maxItems: MAX_COLUMNS, description: "As in the snapshot." },
     filter: { ...FILTER, description: "As in the snapshot. Not through links." },
-    position: { type: "string", description: "Where the replica is. Without it the answer is only the server's newest position." },
+    fresh: { type: "boolean", description: "The first position has everything that was written before the request. Default false." },
+    position: { type: "string", description: "Where the replica is. Without it the answer is only where the server is." },
     wait: {
       type: "number",
       minimum: 0,
@@ -84,13 +86,13 @@ export function replicaEndpoints({ replicas }: Services): Endpoint[] {
       body: { required: true, schema: CHANGES },
       responses: {
         200: {
-          description: `${FRAMES} A position comes at least every 15 seconds. Without \`position\` JSON: \`{"read": "<process>~<number>"}\`, the read that has everything written before the request.`,
+          description: `${FRAMES} A position comes at least every 15 seconds. Without \`position\` JSON: \`{"read": "<reading>~<number>", "position": …}\`, of a state that has everything written before the request.`,
           contentType: FRAMES_TYPE,
         },
       },
       async handle({ ref, path, body, signal, budget }) {
         const { position, ...request } = body;
-        if (position === undefined) return { status: 200, body: { read: await replicas.now(ref, signal) } };
+        if (position === undefined) return { status: 200, body: await replicas.now(ref, signal) };
         const stream = await replicas.changes(ref, path.table as string, { ...request, position }, { signal, caller: budget.caller });
         // nginx holds answers back otherwise.
         return {

@@ -19,12 +19,12 @@ interface Generation {
 }
 
 export class IndexedDbReplicaStore implements ReplicaStore {
-  readonly #database: string;
+  readonly sharedAs: string;
   #opened: Promise<IDBDatabase> | undefined;
 
   /** @param database  its name in IndexedDB; made when first used. */
   constructor(database = "lodestone-replicas") {
-    this.#database = database;
+    this.sharedAs = database;
   }
 
   async *read(name: string): AsyncGenerator<Uint8Array, void, undefined> {
@@ -95,7 +95,7 @@ export class IndexedDbReplicaStore implements ReplicaStore {
 
   async #open(): Promise<IDBDatabase> {
     if (globalThis.indexedDB === undefined) throw unavailable("This runtime has no IndexedDB");
-    const opening = indexedDB.open(this.#database, 1);
+    const opening = indexedDB.open(this.sharedAs, 1);
     opening.onupgradeneeded = () => {
       opening.result.createObjectStore(GENERATIONS);
       opening.result.createObjectStore(PIECES);

@@ -47,13 +47,20 @@ export class ReplicaConnection {
     });
   }
 
-  /** @param wait  seconds for a proxy that holds answers back: then the changes come in answers that end. */
-  async *changes(position: string, wait: number | undefined, signal: AbortSignal): AsyncGenerator<ReadFrame, void, undefined> {
-    const response = await this.#post({ position, ...(wait !== undefined && { wait }) }, signal);
+  /**
+   * @param wait  seconds for a proxy that holds answers back: then the changes come in answers that end.
+   * @param fresh  the first position has everything that was written before this call.
+   */
+  async *changes(
+    position: string,
+    { wait, fresh }: { readonly wait: number | undefined; readonly fresh: boolean },
+    signal: AbortSignal,
+  ): AsyncGenerator<ReadFrame, void, undefined> {
+    const response = await this.#post({ position, ...(wait !== undefined && { wait }), ...(fresh && { fresh }) }, signal);
     yield* this.#frames(response, signal, () => {});
   }
 
-  /** The read, as `<process>~<number>`, that has everything that was written before this call. */
+  /** The read, as `<reading>~<number>`, that has everything that was written before this call. */
   async newest(signal: AbortSignal): Promise<string> {
     const { read } = (await (await this.#post({}, signal)).json()) as { read: string };
     return read;

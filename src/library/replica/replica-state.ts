@@ -5,6 +5,8 @@
 import { ParallelVectorIndex } from "../../core/parallel-vector-index.ts";
 import { RowDirectory } from "../../core/row-directory.ts";
 import type { SearchOptions, SearchResult } from "../../core/search-input.ts";
+import type { TextSearch, TextSearchResult } from "../../core/text-search.ts";
+import { Slices } from "../../core/transfer.ts";
 import { VectorIndex } from "../../core/vector-index.ts";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { quoted, quotedNames } from "../../errors/value-in-words.ts";
@@ -14,8 +16,8 @@ import { type ColumnType, toStoredText } from "../stored-value.ts";
 
 type Index = VectorIndex | ParallelVectorIndex;
 
-/** Bytes of frames that are applied before others get a turn. */
-const SLICE_BYTES = 1 << 20;
+/** Bytes of frames that may be on their way to workers. */
+const SENT_BYTES = 1 << 20;
 /** Records in a frame that is made of what is held. */
 const SAVED_RECORDS = 500;
 
@@ -48,6 +50,7 @@ export class ReplicaState {
   readonly #names: readonly string[];
   #position: string | undefined;
   #applying: Promise<void> | undefined;
+  readonly #searches = new Set<Promise<unknown>>();
   #failed: Error | undefined;
 
   private constructor(open: OpenFrame, columns: Columns, indexes: ReadonlyMap<string, Index>, rows: RowDirectory) {
@@ -71,6 +74,8 @@ export class ReplicaState {
         const options = { dimension: dimension!, rows, columns };
         indexes.set(name, shards === 0 ? await VectorIndex.create(options) : await ParallelVectorIndex.create({ ...options, shards }));
       }
+      // Words are searched through an index; this one stays empty.
+      if (indexes.size === 0) indexes.set("", await VectorIndex.create({ dimension: 1, rows, columns }));
     } catch (error) {
       for (const index of indexes.values()) await index.free();
       throw error;
@@ -82,43 +87,53 @@ export class ReplicaState {
     return this.#rows.size;
   }
 
-  /** `<life>~<process>~<at>`; undefined before the first group. */
+  /** `<life>~<reading>~<at>`; undefined before the first group. */
   get position(): string | undefined {
     return this.#position;
+  }
+
+  /** A group was applied in part: it is of no use any more. */
+  get isFailed(): boolean {
+    return this.#failed !== undefined;
   }
 
   get openFrame(): OpenFrame {
     return this.#open;
   }
 
-  has(id: string): boolean {
-    return this.#rows.rowOf(id) !== undefined;
-  }
-
   /** The values of a record, without its vectors. */
-  get(id: string): Record<string, unknown> | undefined {
+  async get(id: string): Promise<Record<string, unknown> | undefined> {
+    await this.#betweenGroups();
     const row = this.#rows.rowOf(id);
     return row === undefined ? undefined : { id, ...this.#columns.get(row) };
   }
 
   async vector(column: string | undefined, id: string): Promise<Float32Array | undefined> {
-    await this.#applying;
+    await this.#betweenGroups();
     return this.#index(column).get(id);
   }
 
   /** As the search of a VectorIndex over the column's vectors. */
-  async search(column: string | undefined, query: ArrayLike<number>, options: SearchOptions): Promise<SearchResult> {
-    await this.#applying;
-    if (this.#failed !== undefined) throw this.#failed;
-    return this.#index(column).search(query, options);
+  async search(
+    column: string | undefined,
+    query: ArrayLike<number> | TextSearch,
+    options: SearchOptions,
+  ): Promise<SearchResult | TextSearchResult> {
+    await this.#betweenGroups();
+    const index = this.#index(column) as { search(query: ArrayLike<number> | TextSearch, options: SearchOptions): unknown };
+    const search = Promise.resolve(index.search(query, options) as SearchResult | Promise<SearchResult>);
+    this.#searches.add(search);
+    return search.finally(() => this.#searches.delete(search));
   }
 
-  /**
-   * Applies a group: what it names is as at `position` afterwards.
-   * @param onProgress  after each slice.
-   */
+  /** When it resolves, no group has been applied in part. */
+  async #betweenGroups(): Promise<void> {
+    while (this.#applying !== undefined) await this.#applying.catch(() => {});
+    if (this.#failed !== undefined) throw this.#failed;
+  }
+
+  /** Applies a group, after the one before: what it names is as at `position` afterwards. */
   async apply(group: readonly ReadFrame[], position: string): Promise<void> {
-    await this.#applying;
     const work = this.#applyAll(group);
     this.#applying = work.finally(() => {
       this.#applying = undefined;
@@ -147,22 +162,26 @@ export class ReplicaState {
     yield encodeFrame({ type: "position", at: this.#position!.split("~").slice(2).join("~") });
   }
 
+  /** After the searches that have begun. */
   async free(): Promise<void> {
     await this.#applying?.catch(() => {});
+    await Promise.allSettled(this.#searches);
     for (const index of this.#indexes.values()) await index.free();
   }
 
   async #applyAll(group: readonly ReadFrame[]): Promise<void> {
-    let spent = 0;
+    let sent = 0;
+    const slices = new Slices();
     const writes: Promise<unknown>[] = [];
     for (const { frame, vectors, bytes } of group) {
       if (frame.type !== "records") continue;
       this.#applyFrame(frame, vectors, writes);
-      spent += bytes;
-      if (spent < SLICE_BYTES) continue;
-      spent = 0;
-      await Promise.all(writes.splice(0));
-      await new Promise((resolve) => setTimeout(resolve, 0));
+      sent += bytes;
+      if (sent >= SENT_BYTES) {
+        sent = 0;
+        await Promise.all(writes.splice(0));
+      }
+      await slices.pause();
     }
     await Promise.all(writes);
   }

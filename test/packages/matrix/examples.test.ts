@@ -1,11 +1,14 @@
+import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { launchChromium } from "../../browser/launch.ts";
+import { LIMIT_MS } from "../../support/patience.ts";
 import { freePort } from "../../support/ports.ts";
 import { describeWith } from "../../support/requirements.ts";
+import { startServer as startLodestone, type TestServer } from "../../support/server.ts";
 import { runTool } from "../outcome.ts";
 import { createProject, removeFolder } from "../packed.ts";
 import { serveFolder, startServer } from "../page.ts";
@@ -31,6 +34,38 @@ it("node-script", () => {
       );
     }
   } finally {
+    removeFolder(project);
+  }
+});
+
+const PURPLES = "rebeccapurple, indigo, darkslateblue, slateblue, purple";
+const rename = (server: TestServer, id: string, name: string) =>
+  server.request("PATCH", `/db/demo:main/tables/colors/data/${id}`, { name });
+
+it("live-node follows the server, and has what it had at the next start", async () => {
+  const project = install("live-node");
+  const server = await startLodestone({ args: ["--demo"] });
+  const run = async (body: (output: () => string) => Promise<void>): Promise<void> => {
+    let output = "";
+    const child = spawn(process.execPath, ["nearest.js", "rebeccapurple", server.url], { cwd: project });
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (output += text));
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    try {
+      await body(() => output);
+    } finally {
+      child.kill("SIGTERM");
+      expect(await ended).toBe(0);
+    }
+  };
+  try {
+    await run(async (output) => {
+      await expect.poll(output, { timeout: LIMIT_MS }).toBe(`${PURPLES}\n`);
+      await rename(server, "indigo", "jeans");
+      await expect.poll(output, { timeout: LIMIT_MS }).toBe(`${PURPLES}\n${PURPLES.replace("indigo", "jeans")}\n`);
+    });
+    await run((output) => expect.poll(output, { timeout: LIMIT_MS }).toBe(`${PURPLES.replace("indigo", "jeans")}\n`));
+  } finally {
+    await server.stop();
     removeFolder(project);
   }
 });
@@ -61,17 +96,18 @@ describeWith("chromium", "pages", (executablePath) => {
   });
   afterAll(() => browser?.close());
 
-  async function visit(name: string, body: (page: Page) => Promise<void>): Promise<void> {
+  async function visit(name: string, body: (page: Page) => Promise<void>, query = ""): Promise<void> {
     const project = install(name);
     try {
       runTool(project, process.execPath, [tool("vite-8/bin/vite.js"), "build"]);
       const site = await serveFolder(join(project, "dist"));
-      const page = await browser.newPage();
+      const context = await browser.newContext();
+      const page = await context.newPage();
       try {
-        await page.goto(site.url);
+        await page.goto(site.url + query);
         await body(page);
       } finally {
-        await page.close();
+        await context.close();
         await site.close();
       }
     } finally {
@@ -112,4 +148,45 @@ describeWith("chromium", "pages", (executablePath) => {
       await page.locator("[role=alert]").waitFor();
       expect(await page.locator("[role=alert]").textContent()).toMatch(/^query\[0\] is NaN/);
     }));
+
+  it("live-search: two windows that show each other's changes, offline, and after the first one is closed", async () => {
+    const server = await startLodestone({ args: ["--demo", "--cors-origin", "*"] });
+    try {
+      await visit(
+        "live-search",
+        async (first) => {
+          const found = (page: Page) => page.locator("#results span").allTextContents();
+          await first.locator("#words").fill("rebec");
+          await expect.poll(() => found(first), { timeout: LIMIT_MS }).toEqual(["rebeccapurple (purple)"]);
+          await first.locator("#results li button").first().click();
+          await first.locator("#words").fill("");
+          await expect
+            .poll(async () => (await found(first)).slice(0, 2), { timeout: LIMIT_MS })
+            .toEqual(["rebeccapurple (purple)", "indigo (purple)"]);
+          const second = await first.context().newPage();
+          await second.goto(first.url());
+          await second.locator("#words").fill("indi");
+          await expect.poll(() => found(second), { timeout: LIMIT_MS }).toEqual(["indigo (purple)", "indianred (red)"]);
+          await second.locator("#family").selectOption("purple");
+          await expect.poll(() => found(second), { timeout: LIMIT_MS }).toEqual(["indigo (purple)"]);
+          second.once("dialog", (dialog) => void dialog.accept("indian ink"));
+          await second.locator("#results li button").last().click();
+          await expect.poll(() => found(second), { timeout: LIMIT_MS }).toEqual(["indian ink (purple)"]);
+          await expect.poll(async () => (await found(first))[1], { timeout: LIMIT_MS }).toBe("indian ink (purple)");
+          await first.close();
+          await rename(server, "indigo", "indigo again");
+          await expect.poll(() => found(second), { timeout: LIMIT_MS }).toEqual(["indigo again (purple)"]);
+          await second.context().setOffline(true);
+          await server.end("SIGTERM");
+          await second.locator("#status", { hasText: "offline" }).waitFor();
+          await second.locator("#words").fill("rebec");
+          await expect.poll(() => found(second), { timeout: LIMIT_MS }).toEqual(["rebeccapurple (purple)"]);
+          await second.close();
+        },
+        `?server=${encodeURIComponent(server.url)}`,
+      );
+    } finally {
+      await server.stop();
+    }
+  });
 });

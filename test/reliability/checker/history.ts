@@ -21,9 +21,9 @@ export type Action =
   | { readonly do: "read"; readonly saw: Seen | null }
   /**
    * An eventually consistent read (a search). `lagLimitMs`: how old its state may have been when it was
-   * requested.
+   * requested. `replica`: which one was read; each of them has a time of its own.
    */
-  | { readonly do: "follow"; readonly saw: Seen | null; readonly lagLimitMs: number }
+  | { readonly do: "follow"; readonly saw: Seen | null; readonly lagLimitMs: number; readonly replica?: number }
   /** Creates or replaces. */
   | { readonly do: "put"; readonly value: number; readonly answer?: { readonly version?: number | undefined } }
   /** Creates; refused if there is a record already. */

@@ -32,7 +32,8 @@ export function judgeKey(operations: readonly Operation[], options: JudgeOptions
   const { initial = null, promotions = [], servers = "one" } = options;
   const result = linearize(operations, options);
   // Searches may show what a promotion takes back, so their order is not checked around one.
-  if (result.outcome === "linearizable") return servers === "one" && promotions.length === 0 ? checkFollowers(operations) : [];
+  if (result.outcome === "linearizable")
+    return promotions.length === 0 ? followersOf(operations, servers).flatMap((group) => checkFollowers(group)) : [];
   if (result.outcome === "undecided") {
     return [{ kind: "undecided", key, message: `Gave up on ${key} after ${result.steps} steps over ${operations.length} operations.` }];
   }
@@ -42,6 +43,15 @@ export function judgeKey(operations: readonly Operation[], options: JudgeOptions
     `No order of the operations on ${key} explains all answers; ${result.placed} of ${operations.length} can be placed, then the key holds ` +
     `${stateText(result.state)}, and this cannot be: ${describeStep(result.blocked)}`;
   return [{ kind: "not linearizable", key, message }];
+}
+
+/** The operations once for each follower, which sees the others' writes, but not their searches. */
+function followersOf(operations: readonly Operation[], servers: "one" | "many"): Operation[][] {
+  const followerOf = ({ action }: Operation): number | "server" | undefined =>
+    action.do === "follow" ? (action.replica ?? "server") : undefined;
+  const followers = new Set(operations.map(followerOf).filter((follower) => follower !== undefined));
+  if (servers === "many") followers.delete("server");
+  return [...followers].map((follower) => operations.filter((operation) => [undefined, follower].includes(followerOf(operation))));
 }
 
 interface Evidence {

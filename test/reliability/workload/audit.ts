@@ -8,13 +8,14 @@ import { BRANCH, ITEMS, memberIds, valueOfScore, vectorOf } from "./tables.ts";
 
 const PAGE = 1_000;
 
-export async function audit(context: RequestContext): Promise<void> {
+/** @returns the items as they are; undefined: they could not be read. */
+export async function audit(context: RequestContext): Promise<ReadonlyMap<string, Seen> | undefined> {
   const items = await readTable(context, "items");
   const extras = await readTable(context, "extras");
   const counters = await readTable(context, "counters");
-  if (items === undefined || extras === undefined || counters === undefined) return;
+  if (items === undefined || extras === undefined || counters === undefined) return undefined;
   const indexed = await readIndex(context, [...items.keys()].sort());
-  if (indexed === undefined) return;
+  if (indexed === undefined) return undefined;
 
   const { retired } = context.recorder;
   const faults: Fault[] = [];
@@ -47,6 +48,7 @@ export async function audit(context: RequestContext): Promise<void> {
   }
   context.recorder.faults.push(...faults);
   context.recorder.recordsAudited += items.size + extras.size + counters.size + indexed.size;
+  return items;
 }
 
 async function readTable(context: RequestContext, table: string): Promise<Map<string, Seen> | undefined> {

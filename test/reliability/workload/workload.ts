@@ -10,6 +10,7 @@ import { GROUP_REQUESTS, readGroupBySql, searchGroup } from "./group-requests.ts
 import { Random } from "./random.ts";
 import { COUNTER_REQUESTS, RECORD_REQUESTS, readCounter, readRecord, searchRecord } from "./record-requests.ts";
 import { Recorder } from "./recorder.ts";
+import { ReplicaSet } from "./replica-set.ts";
 import { RequestContext } from "./requests.ts";
 
 type Perform = (context: RequestContext, key: string) => Promise<Action | undefined>;
@@ -56,6 +57,8 @@ export class Workload {
   readonly #cells: Slot[][];
   readonly #randoms: Random[];
   readonly #retiring = new Map<string, Kind>();
+  readonly #requests: Record<Kind, readonly (readonly [number, Perform])[]> = { ...REQUESTS };
+  #replicas: ReplicaSet | undefined;
   #keysMade = 0;
   #stopped = true;
 
@@ -75,6 +78,15 @@ export class Workload {
     const cells = Math.ceil(options.clients / this.#options.cellSize);
     this.#cells = Array.from({ length: cells }, () => KINDS_OF_CELL.map((kind) => ({ kind, key: this.#newKey(kind) })));
     this.#randoms = Array.from({ length: options.clients }, (_, client) => new Random(options.seed * 1_000 + client));
+  }
+
+  /** From now on clients read replicas, too. They are the caller's to close. */
+  async openReplicas(url: string, count: number): Promise<ReplicaSet> {
+    const replicas = await ReplicaSet.open(url, count);
+    this.#replicas = replicas;
+    for (const kind of ["group", "record"] as const)
+      this.#requests[kind] = [...REQUESTS[kind], [14, replicas.read("eventual")], [6, replicas.read("current")]];
+    return replicas;
   }
 
   /** Runs all clients until `stop`, or until their server is gone. */
@@ -106,7 +118,8 @@ export class Workload {
     const context = this.#contextOf(port, this.#randoms[0]!, 0);
     const kinds = new Map(this.#cells.flat().map(({ key, kind }) => [key, kind]));
     for (const [key, kind] of [...kinds, ...this.#retiring]) await this.#inspectKey(context, key, kind);
-    await audit(context);
+    const items = await audit(context);
+    if (items !== undefined) await this.#replicas?.audit(context, items);
     context.close();
   }
 
@@ -127,7 +140,7 @@ export class Workload {
         this.#retiring.set(slot.key, slot.kind);
         slot.key = this.#newKey(slot.kind);
       }
-      await this.#perform(context, client, slot.key, draw(REQUESTS[slot.kind], random));
+      await this.#perform(context, client, slot.key, draw(this.#requests[slot.kind], random));
       await this.#retireIdle(context, client);
     }
     context.close();

@@ -1,0 +1,49 @@
+/** One reading of a branch after another: their numbers are not the same, though both begin at one. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { FrameReader } from "../../src/frames/frames.ts";
+import type { RecordStore } from "../../src/records/record-store.ts";
+import { Definition } from "../../src/replica/definition.ts";
+import { FollowedBranch } from "../../src/replica/followed-branch.ts";
+import { RealStores } from "../http/real-app.ts";
+
+const REF = { database: "f", branch: "main" };
+const { signal } = new AbortController();
+
+let stores: RealStores;
+let records: RecordStore;
+beforeAll(async () => {
+  stores = await RealStores.open();
+  records = stores.records;
+  await records.createBranch(REF);
+  await records.createTable(REF, "t", [{ name: "n", type: "int" }]);
+});
+afterAll(() => stores?.close());
+
+async function follow(): Promise<{ branch: FollowedBranch; definition: Definition }> {
+  const feed = records.feed.forFollower("replicas");
+  const branch = await FollowedBranch.start(REF, records, feed, (error) => {
+    throw error;
+  });
+  const definition = new Definition(await records.branch(REF), "t", { columns: ["n"] });
+  branch.want(definition);
+  return { branch, definition };
+}
+
+it("a replica of an earlier reading misses nothing that was written between them", async () => {
+  const { branch: first } = await follow();
+  const position = await first.readNow(signal);
+  expect(position.read).toBe(1);
+  first.end("Nobody has asked for it for a while.");
+  await records.insertRecord(REF, "t", { id: "between", n: 1 });
+  const { branch: second, definition } = await follow();
+  while ((await second.readNow(signal)).read < 3);
+  await records.insertRecord(REF, "t", { id: "after", n: 2 });
+  await second.readNow(signal);
+  const next = await second.next(definition, position, true);
+  if (next === undefined || "restart" in next) throw new Error("expected changes");
+  const frames = next.frames.flatMap((bytes) => [...new FrameReader().read(bytes)].map(({ frame }) => frame));
+  expect(frames.flatMap((frame) => (frame.type === "records" ? frame.ids : [])).sort()).toEqual(["after", "between"]);
+  expect([next.position.reading, next.position.read]).toEqual([second.reading, 4]);
+  expect(second.reading).not.toBe(first.reading);
+  second.end("");
+});
