@@ -2,9 +2,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { LodestoneError } from "../../../src/errors/lodestone-error.ts";
-import { FolderReplicaStore } from "../../../src/library/replica/folder-replica-store.ts";
-import { Replica } from "../../../src/library/replica/replica.ts";
+// As built: soaks run without vitest, which knows where the sources' builds are.
+import { FolderReplicaStore, LodestoneError, Replica } from "../../../dist/index.js";
 import { agree } from "../checker/group.ts";
 import type { Action, Seen } from "../checker/history.ts";
 import type { RequestContext } from "./requests.ts";
