@@ -339,7 +339,7 @@ async function fillLibrary({ rows, dimension }) {
     await globalThis.index.upsertMany(
       ids,
       matrix,
-      ids.map((id, i) => ({ n: at + i, name: `thing ${at + i}`, family: `f${i % 20}` })),
+      ids.map((_, i) => ({ n: at + i, name: `thing ${at + i}`, family: `f${i % 20}` })),
     );
   }
   await globalThis.index.search(new Float32Array(dimension).fill(1), { k: 10 });

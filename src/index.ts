@@ -45,6 +45,7 @@ export type {
   ReplicaPhase,
   ReplicaSearchOptions,
   ReplicaStatus,
+  ReplicaTextSearch,
 } from "./library/replica/replica-options.ts";
 export type { ReplicaStore } from "./library/replica/replica-store.ts";
 export type { Loader, Saveable } from "./library/snapshot-store.ts";

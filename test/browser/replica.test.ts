@@ -123,25 +123,18 @@ describeWith("chromium", "a replica in pages", (executablePath) => {
     expect((await stateOf(page)).phases).toContain("loading");
     await server.put(`${TABLE}/data/kept`, { n: 1 });
     await page.evaluate(() => opened.replica.current());
-    await context.setOffline(true);
+    await page.evaluate(() => opened.replica.close());
     await server.put(`${TABLE}/data/meanwhile`, { n: 2 });
-    // The page itself is not kept, so it comes from a route.
-    await page.route("**/*", (route) =>
-      route.request().url().startsWith(site.url)
-        ? route.fulfill({
-            contentType: route.request().url().endsWith(".js") ? "text/javascript" : "text/html",
-            body: route.request().url().endsWith(".js") ? LIBRARY : PAGE,
-          })
-        : route.continue(),
-    );
+    // The page comes from elsewhere.
+    await page.route(`${server.url}/**`, (route) => route.abort());
     await page.reload();
     await begin(page);
     expect(await stateOf(page)).toMatchObject({ size: 1001 });
     expect(await get(page, "kept")).toMatchObject({ n: 1 });
     expect(await get(page, "meanwhile")).toBeUndefined();
     await page.waitForFunction(() => opened.replica.status.phase === "offline");
-    await context.setOffline(false);
-    await page.waitForFunction(async () => (await opened.replica.get("meanwhile")) !== undefined);
+    await page.unrouteAll();
+    await expect.poll(() => get(page, "meanwhile"), { timeout: LIMIT_MS }).toMatchObject({ n: 2 });
     await expectSame(page);
     expect((await stateOf(page)).phases).not.toContain("loading");
     await server.request("DELETE", `${TABLE}/data/kept`);

@@ -105,14 +105,14 @@ describeWith("chromium", "the map", (executablePath) => {
     await at.server.request("PATCH", `${path}/data/r12`, { v: [0.1, 0.1] });
     await expect.poll(pixels).not.toBe(before);
     // A record that is nearest to the query from now on is in the results, without a click.
-    const query = (await page.locator(".results li").first().textContent())!;
-    const id = /r\d+/.exec(query)![0];
+    const title = (await page.locator(".results li button").first().getAttribute("title"))!;
+    const [id] = /r\d+/.exec(title)!;
     const { body } = await at.server.get(`${path}/data/${id}`);
     await at.server.put(`${path}/data/twin`, { v: body.v, kind: "even" });
-    await page.locator(".results").getByText("twin").waitFor();
+    await page.getByTitle("Why was twin found?").waitFor();
     await legend.getByRole("button", { name: "even 21" }).waitFor();
     await at.server.request("DELETE", `${path}/data/twin`);
-    await page.locator(".results").getByText("twin").waitFor({ state: "detached" });
+    await page.getByTitle("Why was twin found?").waitFor({ state: "detached" });
     await legend.getByRole("button", { name: "even 20" }).waitFor();
     await at.server.request("PATCH", `${path}/data/r13`, { kind: "even" });
     await legend.getByRole("button", { name: "even 21" }).waitFor();

@@ -13,7 +13,13 @@ it("ends when its key is revoked, keeps what it has, and goes on with the key th
   const file = join(folder, "keys.json");
   const keys = { admin: "admin", old: "read", new: "read" } as const;
   const write = (names: readonly (keyof typeof keys)[]): void =>
-    writeFileSync(file, JSON.stringify({ version: 1, keys: names.map((name) => ({ name, hash: hashKey(name), scope: keys[name], createdAt: new Date(0).toISOString() })) }));
+    writeFileSync(
+      file,
+      JSON.stringify({
+        version: 1,
+        keys: names.map((name) => ({ name, hash: hashKey(name), scope: keys[name], createdAt: new Date(0).toISOString() })),
+      }),
+    );
   write(["admin", "old"]);
   const server = await startServer({ args: ["--key-file", file] });
   const open: Replica[] = [];

@@ -231,7 +231,8 @@ async function follow(map: LoadedMap, source: MapSource): Promise<void> {
       const isFinal =
         (error instanceof Refusal && error.status < 500 && error.status !== 429) ||
         (error instanceof LodestoneError && error.code === "OUT_OF_MEMORY");
-      if (isFinal) return console.warn(`The map follows no more changes: ${(error as Error).message}`);
+      console.warn(`The map follows ${isFinal ? "no more changes" : "changes again soon"}: ${(error as Error).message}`);
+      if (isFinal) return;
     }
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
     if (signal.aborted) return;

@@ -266,7 +266,9 @@ function TableSearch({ place, table }: { place: Place; table: TableSchema }): JS
 
   function colorOf(id: string): string | undefined {
     const row = hovered?.neighbors.find((neighbor) => neighbor.id === id)?.row ?? onMap.get(id)?.row;
-    return row === undefined || loaded === undefined ? undefined : hexOf(loaded.plane.colors[row] as number);
+    // A record that is gone is in the results until they have been asked for once more.
+    const color = row === undefined ? undefined : loaded?.plane.colors[row];
+    return color === undefined ? undefined : hexOf(color);
   }
 
   return (
