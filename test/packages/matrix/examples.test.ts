@@ -166,7 +166,7 @@ describeWith("chromium", "pages", (executablePath) => {
           const second = await first.context().newPage();
           await second.goto(first.url());
           await second.locator("#words").fill("indi");
-          await expect.poll(() => found(second), { timeout: LIMIT_MS }).toEqual(["indigo (purple)", "indianred (red)"]);
+          await expect.poll(() => found(second), { timeout: LIMIT_MS }).toEqual(["indianred (red)", "indigo (purple)"]);
           await second.locator("#family").selectOption("purple");
           await expect.poll(() => found(second), { timeout: LIMIT_MS }).toEqual(["indigo (purple)"]);
           second.once("dialog", (dialog) => void dialog.accept("indian ink"));
