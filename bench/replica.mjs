@@ -2,7 +2,7 @@
  * What replicas cost a server, and what a page has of one.
  *
  * `--part server`: many connected replicas of one table (as streams of this process): CPU and memory of the server while nothing
- * happens; CPU, and with `--database-url` transactions of the database, with 50 writes a second, for one replica and for all; from a
+ * happens; CPU, and with `--database-url` transactions of the database, for each of 50 writes a second, with one replica and with all; from a
  * write's answer until a replica has been told; bytes of one change.
  *
  * `--part page`: a table of `--rows` × `--dimension` with three columns in Chromium: bytes of the snapshot, the first load beside the
@@ -99,15 +99,14 @@ async function measureServer() {
     await latencies(server, told);
     const before = await writing(server, database, "1 replica");
     const memory = await settled(server.pid);
+    await idle(server, "1 idle replica");
     while (streams.length < replicas) streams.push(await connect(server.port, position, {}));
     await sleep(2_000);
     print(
       `memory of each of ${replicas} replicas`,
       `${(((await settled(server.pid)) - memory) * 1024) / (replicas - 1)} kB`.replace(/(\.\d)\d+/, "$1"),
     );
-    const cpu = cpuSecondsOf(server.pid);
-    await sleep(1000 * seconds);
-    print(`CPU of the server, ${replicas} idle replicas`, `${((100 * (cpuSecondsOf(server.pid) - cpu)) / seconds).toFixed(2)} % of a core`);
+    await idle(server, `${replicas} idle replicas`);
     const after = await writing(server, database, `${replicas} replicas`);
     if (database !== undefined) print("transactions, with all ÷ with one", (after.transactions / before.transactions).toFixed(3));
   } finally {
@@ -115,6 +114,12 @@ async function measureServer() {
     await database?.end();
     await server.stop();
   }
+}
+
+async function idle(server, name) {
+  const cpu = cpuSecondsOf(server.pid);
+  await sleep(1000 * seconds);
+  print(`CPU of the server, ${name}`, `${((100 * (cpuSecondsOf(server.pid) - cpu)) / seconds).toFixed(2)} % of a core`);
 }
 
 /** The resident set, in MB, when it has not grown for a second. */
@@ -127,18 +132,19 @@ async function settled(pid) {
   }
 }
 
-/** WRITES_A_SECOND for some seconds. */
+/** WRITES_A_SECOND for some seconds, or as many as there can be. */
 async function writing(server, database, name) {
   const cpu = cpuSecondsOf(server.pid);
   const transactions = await commits(database);
   const began = performance.now();
-  for (let i = 0; i < seconds * WRITES_A_SECOND; i++) {
-    await server.send("PUT", `${TABLE}/data/w${i % 100}`, recordOf(i, SMALL));
-    await sleep(Math.max(0, began + (1000 * i) / WRITES_A_SECOND - performance.now()));
+  let writes = 0;
+  for (; performance.now() - began < 1000 * seconds; writes++) {
+    await server.send("PUT", `${TABLE}/data/w${writes % 100}`, recordOf(writes, SMALL));
+    await sleep(Math.max(0, began + (1000 * writes) / WRITES_A_SECOND - performance.now()));
   }
-  const own = { cpu: (cpuSecondsOf(server.pid) - cpu) / seconds, transactions: ((await commits(database)) - transactions) / seconds };
-  print(`CPU of the server, ${name}, ${WRITES_A_SECOND} writes a second`, `${(100 * own.cpu).toFixed(1)} % of a core`);
-  if (database !== undefined) print(`transactions of the database a second, ${name}`, own.transactions.toFixed(1));
+  const own = { cpu: (cpuSecondsOf(server.pid) - cpu) / writes, transactions: ((await commits(database)) - transactions) / writes };
+  print(`CPU of the server for a write, ${name}`, `${(1000 * own.cpu).toFixed(1)} ms (${(writes / seconds).toFixed(1)} writes a second)`);
+  if (database !== undefined) print(`transactions of the database for a write, ${name}`, own.transactions.toFixed(2));
   return own;
 }
 
@@ -150,7 +156,9 @@ async function commits(database) {
   return own[0].commits;
 }
 
-const recordOf = (i, own) => ({ v: Array.from({ length: own }, (_, n) => Math.sin(i * own + n)), n: i, name: `changed ${i}`, family: "w" });
+function recordOf(i, own) {
+  return { v: Array.from({ length: own }, (_, n) => Math.sin(i * own + n)), n: i, name: `changed ${i}`, family: "w" };
+}
 
 /** From a write's answer until the replica has been told, and the bytes of it. */
 async function latencies(server, told) {

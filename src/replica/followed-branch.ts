@@ -6,7 +6,7 @@
  *     └──────────── the pause is over ──── pausing <──┘
  *
  * Reads are numbered. What was written before a read began is in it. A read that is complete makes a group: all changes since the
- * group before. A replica at position p gets the groups after the read of p, joined up to the first that sees all that p does: the
+ * group before. A replica at position p gets the groups after the read of p, once the last of them sees all that p does: the
  * snapshot of a replica is made beside the reads, so the next group may be older than it.
  *
  * A replica of another reading's positions, or of an old one, is brought up to date by a read of its own, between two others, so
@@ -29,6 +29,8 @@ const KEPT_GROUPS = 10_000;
 const MOST_GROUP_BYTES = 32 * 2 ** 20;
 /** The feed keeps changes for as long, for replicas that come back. */
 const RETAINED_MS = 10 * 60_000;
+/** Between the first change and its read: what is written together, and what its answers say of it, is one group. */
+const GATHERED_MS = 4;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 
@@ -188,15 +190,19 @@ export class FollowedBranch {
     if (!isOurs)
       return isFirst || position.reading === this.reading ? this.#catchUp(definition, position) : { restart: "The server is another one." };
     if (first < 0) return undefined;
+    // All of them at once: the more replicas there are, the fewer times each is written to.
     const frames: Uint8Array<ArrayBuffer>[] = [];
+    let last: Group | undefined;
     for (const group of this.#groups.slice(first)) {
       if (group.batches === undefined) return { restart: "Too much has changed: a new snapshot is less." };
       const own = (await this.#isCurrent(definition)) ? framesOf(group, definition) : undefined;
       if (own === undefined) return { restart: SCHEMA_CHANGED };
       frames.push(...own);
-      if (isSeenBy(position.feed, group.feed)) return { frames, position: this.#position(group.read, group.feed) };
+      last = group;
     }
-    return undefined;
+    return last !== undefined && isSeenBy(position.feed, last.feed)
+      ? { frames, position: this.#position(last.read, last.feed) }
+      : undefined;
   }
 
   #position(read: number, feed: FeedPosition): ReplicaPosition {
@@ -222,6 +228,7 @@ export class FollowedBranch {
     this.#isLooping = true;
     try {
       while ((this.#done < this.#wanted || this.#catchUps.size > 0) && this.#ended === undefined) {
+        await new Promise((resolve) => setTimeout(resolve, GATHERED_MS));
         try {
           for (const [key, { run }] of this.#catchUps) {
             this.#catchUps.delete(key);

@@ -17,9 +17,10 @@ export interface ChangesRequest extends ReplicaRequest {
 }
 
 /** So that proxies and clients see that the connection lives. */
-const ALIVE_EVERY_MS = 15_000;
+const ALIVE_EVERY_MS = 30_000;
 /** A group without changes for a replica only moves its position, and is not told more often. */
 const POSITION_EVERY_MS = 50;
+const JOINED_BYTES = 64 * 1024;
 /** Replicas that are connected at once; each holds little, but not nothing. */
 const MOST_STREAMS = 10_000;
 /** A branch that no replica asks for is followed for as long, so that one that comes back finds its changes. */
@@ -158,14 +159,12 @@ export class ReplicaHub {
         const now = performance.now();
         if (next !== undefined) {
           position = next.position;
-          for (const frame of next.frames) yield toBuffer(frame);
-          if (position.read < least) continue;
-          isTold = next.frames.length > 0 || isFirst || now - toldAtMs >= POSITION_EVERY_MS;
-          if (isTold) {
-            yield toBuffer(encodeFrame({ type: "position", at: formatAt(position) }));
-            toldAtMs = now;
-          }
-          if (next.frames.length > 0 && deadline !== undefined) return;
+          isTold = position.read >= least && (next.frames.length > 0 || isFirst || now - toldAtMs >= POSITION_EVERY_MS);
+          const told = isTold ? [encodeFrame({ type: "position", at: formatAt(position) })] : [];
+          yield* joined([...next.frames, ...told]);
+          if (!isTold) continue;
+          toldAtMs = now;
+          if ((next.frames.length > 0 || fresh === true) && deadline !== undefined) return;
           continue;
         }
         const tellAt = toldAtMs + (isTold ? ALIVE_EVERY_MS : POSITION_EVERY_MS);
@@ -227,6 +226,14 @@ export class ReplicaHub {
       entry.branch?.end("Nobody has asked for it for a while.");
     }, LINGER_MS).unref();
   }
+}
+
+/** Small ones in one piece: each is written to a socket. */
+function* joined(frames: readonly Uint8Array<ArrayBuffer>[]): Generator<Buffer, void, undefined> {
+  const bytes = frames.reduce((sum, { length }) => sum + length, 0);
+  if (bytes <= JOINED_BYTES) {
+    if (bytes > 0) yield Buffer.concat(frames, bytes);
+  } else for (const frame of frames) yield toBuffer(frame);
 }
 
 const toBuffer = (bytes: Uint8Array<ArrayBuffer>): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -126,9 +126,10 @@ export class LocalReplica implements ReplicaSource {
 
   async current(read?: string): Promise<void> {
     const [reading, number] = (read ?? (await this.#connection.newest(this.#closing.signal))).split("~");
-    if (reading === this.#reading()) {
-      await this.#until(() => this.#reading() !== reading || this.#read() >= Number(number));
-      if (reading === this.#reading()) return;
+    // An answer that ends tells nothing before its end.
+    if (reading === this.#reading() && !this.#isPolling) {
+      await this.#until(() => this.#isPolling || this.#reading() !== reading || this.#read() >= Number(number));
+      if (reading === this.#reading() && this.#read() >= Number(number)) return;
     }
     // Of another server than the one whose changes come here, or of an earlier time of it: a new connection begins with all of it.
     const connection = this.#connections + 1;
@@ -272,20 +273,18 @@ export class LocalReplica implements ReplicaSource {
     const ends = AbortSignal.any([signal, connection.signal]);
     const number = ++this.#connections;
     const fresh = this.#fresh > this.#freshened;
+    const isPolling = this.#isPolling;
+    if (isPolling && !fresh) this.#reconnect = () => connection.abort(RECONNECTS);
     let open: OpenFrame | undefined;
     let group: ReadFrame[] = [];
     const buffering = setTimeout(() => {
-      if (open === undefined) {
+      if (open === undefined && !isPolling) {
         this.#isPolling = true;
         connection.abort(new LodestoneError("UNAVAILABLE", "Nothing comes through: a proxy may hold it back."));
       }
     }, BUFFERING_MS);
     try {
-      for await (const read of this.#connection.changes(
-        state.position!,
-        { wait: this.#isPolling ? POLL_SECONDS : undefined, fresh },
-        ends,
-      )) {
+      for await (const read of this.#connection.changes(state.position!, { wait: isPolling ? POLL_SECONDS : undefined, fresh }, ends)) {
         const { frame } = read;
         if (frame.type === "open") {
           if (frame.version !== FRAMES_VERSION) throw new LodestoneError("INVALID", OTHER_VERSION);
@@ -316,7 +315,7 @@ export class LocalReplica implements ReplicaSource {
       this.#reconnect = undefined;
       clearTimeout(buffering);
     }
-    if (!this.#isPolling) throw new LodestoneError("UNAVAILABLE", "The server has ended the connection.");
+    if (!isPolling) throw new LodestoneError("UNAVAILABLE", "The server has ended the connection.");
   }
 
   #tell(group: readonly ReadFrame[]): void {
