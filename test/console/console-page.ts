@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Page, Request } from "playwright-core";
 import { expect } from "vitest";
 import { newPage } from "../browser/launch.ts";
 import { countPage } from "./page-coverage.ts";
@@ -17,6 +17,8 @@ export interface ConsolePage {
   readonly page: Page;
   /** axe-core finds no fault in what is shown. */
   expectAccessible(): Promise<void>;
+  /** Resolves when all that was asked for has come and has been painted, and nothing more is asked for. */
+  untilQuiet(): Promise<void>;
   /** How much has moved by itself since the page was loaded: the browser's sum. */
   layoutShift(): Promise<number>;
   /** Closes it. @throws if any of this was recorded. */
@@ -59,10 +61,18 @@ export async function openConsole(browser: Browser, url: string, hash: string, o
       console.error(`Content Security Policy: ${event.violatedDirective} ${event.blockedURI}`),
     );
   });
+  const pending = new Set<Request>();
+  page.on("request", (request) => isLive(request) || pending.add(request));
+  for (const event of ["requestfinished", "requestfailed"] as const)
+    page.on(event as "requestfinished", (request) => pending.delete(request));
   if (isSlow) await oneAtATime(page);
   await page.goto(`${url}/console${hash}`);
   return {
     page,
+    async untilQuiet() {
+      for (let quiet = 0; quiet < 3; quiet = pending.size === 0 ? quiet + 1 : 0)
+        await page.evaluate(() => new Promise((resolve) => setTimeout(() => requestAnimationFrame(resolve), 100)));
+    },
     async expectAccessible() {
       await page.evaluate(AXE);
       const { violations } = await page.evaluate(() => axe.run({ resultTypes: ["violations"] }));
@@ -90,6 +100,9 @@ export async function openConsole(browser: Browser, url: string, hash: string, o
 /** What the browser needs before it paints at all is not held. */
 const BEFORE_THE_FIRST_PAINT = ["document", "stylesheet"];
 
+/** The map follows its records by an answer that does not end. */
+const isLive = (request: Request): boolean => request.url().endsWith("/replica");
+
 async function oneAtATime(page: Page): Promise<void> {
   let before: Promise<unknown> = Promise.resolve();
   await page.route("**/*", (route) => {
@@ -98,7 +111,7 @@ async function oneAtATime(page: Page): Promise<void> {
     const answered = before.then(async () => {
       await route.continue();
       const response = await request.response();
-      await response?.finished();
+      if (!isLive(request)) await response?.finished();
       await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
     });
     // A request that the page gave up, and a page that is closed, hold nobody.

@@ -33,9 +33,9 @@ describeWith("chromium", "a view that is opened", (executablePath) => {
   });
 
   it.each(VIEWS)("does not move while it is filled: $hash, $width", async ({ hash, ready, width }) => {
-    const { page, layoutShift, close } = await at.open(hash, { isRichText: true, width, isSlow: true });
+    const { page, untilQuiet, layoutShift, close } = await at.open(hash, { isRichText: true, width, isSlow: true });
     await page.locator(ready).first().waitFor();
-    await page.waitForLoadState("networkidle");
+    await untilQuiet();
     expect(await layoutShift()).toBeLessThanOrEqual(0.02);
     await close();
   });
