@@ -1,10 +1,10 @@
 /**
  * Runs outside the page's thread: reads the vectors, holds them in the project's own WebAssembly library,
- * computes the plane, finds what is nearest, and follows the changes of the records. A row of the index is a point of the map; the
- * rows that have points are the first ones, without a gap: the last point takes the row of one that goes.
+ * computes the plane, finds what is nearest, and follows the changes of the records.
  */
 import { LodestoneError, VectorIndex } from "lodestone";
-import { type ChangedRecords, changesSince, Outdated, positionOfNow } from "./live-changes.ts";
+import { changesSince, Outdated, positionOfNow } from "./live-changes.ts";
+import { applyChanges, arrange, countOf, idOf, type LoadedMap, maskOfFirst, pointOf } from "./loaded-map.ts";
 import {
   type ColorRequest,
   type FoundRecord,
@@ -20,33 +20,8 @@ import {
 } from "./messages.ts";
 import { pointColors } from "./point-colors.ts";
 import { pointSizes } from "./point-sizes.ts";
-import { lift, type PrincipalPlane, principalPlane, project } from "./principal-plane.ts";
+import { lift, principalPlane, project } from "./principal-plane.ts";
 import { columnValues, laterThan, Refusal, vectorBlocks } from "./vector-stream.ts";
-
-interface LoadedMap {
-  readonly index: VectorIndex;
-  /** Of the column that colours the points, or null. */
-  values: (string | null)[];
-  colorColumn: string | undefined;
-  /** Of the column that sizes the points. */
-  sizeValues: (string | null)[];
-  sizeColumn: string | undefined;
-  /** The last that was read: records come in the order of their ids. */
-  lastId: string | undefined;
-  /** There are later ones. */
-  isPartial: boolean;
-  /** Where in the changes of the table it is; undefined: they cannot be followed. */
-  position: string | undefined;
-  plane: PrincipalPlane;
-  /** In the principal plane. While more is read, the index has more rows than these. */
-  points: Float32Array<ArrayBuffer>;
-  /** Records of which the plane was computed. */
-  arranged: number;
-  /** Other places of the points, if they are shown there. */
-  laidOut: Float32Array<ArrayBuffer> | undefined;
-  /** The rows that have points, for searches; undefined: all. */
-  mask: Uint32Array | undefined;
-}
 
 /** How often a load says at most how far it is. */
 const PROGRESS_STEPS = 200;
@@ -107,16 +82,6 @@ function loadedMap(): LoadedMap {
   return loaded;
 }
 
-const countOf = ({ points }: LoadedMap): number => points.length / 2;
-/** A row that has an id, and therefore one of the index. */
-const idOf = ({ index }: LoadedMap, row: number): string => index.rows.idOf(row) as string;
-
-/** The row, if it has a point. */
-function pointOf(map: LoadedMap, id: string): number | undefined {
-  const row = map.index.rows.rowOf(id);
-  return row !== undefined && row < countOf(map) ? row : undefined;
-}
-
 /** Reads on from where an earlier request ended. Whatever ends it, what has come so far is shown. */
 async function load(request: LoadRequest): Promise<void> {
   following?.abort();
@@ -131,6 +96,7 @@ async function load(request: LoadRequest): Promise<void> {
     colorColumn: request.colorColumn,
     plane: principalPlane(0, request.dimension, () => []),
     points: new Float32Array(0),
+    fit: 0,
     arranged: 0,
     laidOut: undefined,
     mask: undefined,
@@ -187,7 +153,7 @@ function planeOf(map: LoadedMap): Plane {
   const points = (map.laidOut ?? map.points).slice();
   const sizes = map.sizeColumn === undefined ? undefined : pointSizes(map.sizeColumn, map.sizeValues);
   const { share } = map.plane;
-  return { ids, points, ...pointColors(map.values), sizes, share, isPartial: map.isPartial, load: loads, fit: layouts };
+  return { ids, points, ...pointColors(map.values), sizes, share, isPartial: map.isPartial, load: loads, fit: map.fit };
 }
 
 const buffersOf = ({ ids, points, colors, sizes }: Plane): Transferable[] => [
@@ -221,7 +187,7 @@ async function follow(map: LoadedMap, source: MapSource): Promise<void> {
       for await (const changed of changesSince(source, columns, map.position, signal)) {
         await layingOut.catch(() => {});
         if (signal.aborted) return;
-        apply(map, changed);
+        if (applyChanges(map, changed)) telling ??= setTimeout(() => tell(map), CHANGES_EVERY_MS);
         map.position = changed.position;
         pauseMs = FIRST_PAUSE_MS;
       }
@@ -244,64 +210,6 @@ function followOn(map: LoadedMap, source: MapSource): void {
   if (reading === undefined) void follow(map, source);
 }
 
-function apply(map: LoadedMap, { records, deleted }: ChangedRecords): void {
-  const isShown = (id: string): boolean => !map.isPartial || (map.lastId !== undefined && id <= map.lastId);
-  const count = countOf(map);
-  const put = records.filter(({ id, vector }) => vector !== undefined && (pointOf(map, id) !== undefined || isShown(id)));
-  const gone = [...deleted, ...records.flatMap(({ id, vector }) => (vector === undefined ? [id] : []))].filter(
-    (id) => pointOf(map, id) !== undefined,
-  );
-  if (put.length === 0 && gone.length === 0) return;
-  const isNew = new Set(put.flatMap(({ id }) => (pointOf(map, id) === undefined ? [id] : [])));
-  map.points = longer(map.points, 2 * (count + isNew.size));
-  if (map.laidOut !== undefined) map.laidOut = longer(map.laidOut, 2 * (count + isNew.size));
-  for (const { id, vector, values } of put) {
-    map.index.upsert(id, vector!);
-    const row = map.index.rows.rowOf(id)!;
-    map.points.set(project(map.plane, vector!), 2 * row);
-    // Between its neighbours; it stays there when it moves, until they are laid out again.
-    if (isNew.has(id)) map.laidOut?.set(placeBeside(map, map.laidOut, row, vector!), 2 * row);
-    map.values[row] = (map.colorColumn === undefined ? null : values.get(map.colorColumn)) ?? null;
-    map.sizeValues[row] = (map.sizeColumn === undefined ? null : values.get(map.sizeColumn)) ?? null;
-  }
-  for (const id of gone) remove(map, id);
-  // The plane of a few says little of many.
-  if (map.laidOut === undefined && countOf(map) > 2 * map.arranged) arrange(map);
-  telling ??= setTimeout(() => tell(map), CHANGES_EVERY_MS);
-}
-
-function longer(points: Float32Array, length: number): Float32Array<ArrayBuffer> {
-  const all = new Float32Array(length);
-  all.set(points);
-  return all;
-}
-
-/** Where its nearest record is that has a place. */
-function placeBeside({ index }: LoadedMap, laidOut: Float32Array, own: number, vector: Float32Array): readonly number[] {
-  const rows = index.search(vector, { k: 2, similarity: "l2" }).results.map(({ id }) => index.rows.rowOf(id)!);
-  const row = rows.find((row) => row !== own) ?? own;
-  return [laidOut[2 * row]!, laidOut[2 * row + 1]!];
-}
-
-/** The last row's record takes the row of the one that goes. */
-function remove(map: LoadedMap, id: string): void {
-  const { index } = map;
-  const [row, last] = [pointOf(map, id)!, countOf(map) - 1];
-  const lastId = idOf(map, last);
-  const vector = index.get(lastId)!;
-  index.delete(lastId);
-  if (row < last) {
-    index.delete(id);
-    // A new id gets the row that was freed last.
-    index.upsert(lastId, vector);
-    for (const points of [map.points, map.laidOut]) points?.copyWithin(2 * row, 2 * last, 2 * last + 2);
-    for (const values of [map.values, map.sizeValues]) values[row] = values[last] ?? null;
-  }
-  map.points = map.points.slice(0, 2 * last);
-  map.laidOut = map.laidOut?.slice(0, 2 * last);
-  for (const values of [map.values, map.sizeValues]) values.length = Math.min(values.length, last);
-}
-
 /** Shows what has changed, before anything that is about rows. */
 function tell(map: LoadedMap): void {
   if (telling === undefined) return;
@@ -316,25 +224,6 @@ function tell(map: LoadedMap): void {
 function restOf(map: LoadedMap, request: LoadRequest): LoadRequest {
   if (map.lastId === undefined) return request;
   return { ...request, filter: laterThan(map.lastId, request.filter), limit: request.limit - map.index.size };
-}
-
-/** Gives every row its place in the principal plane of all. */
-function arrange(map: LoadedMap): void {
-  const { index } = map;
-  const vectorAt = (row: number): Float32Array => index.get(idOf(map, row)) as Float32Array;
-  layouts++;
-  map.laidOut = undefined;
-  map.arranged = index.size;
-  map.plane = principalPlane(index.size, index.dimension, vectorAt);
-  map.points = new Float32Array(index.size * 2);
-  for (let row = 0; row < index.size; row++) map.points.set(project(map.plane, vectorAt(row)), row * 2);
-  map.mask = undefined;
-}
-
-function maskOfFirst(rows: number): Uint32Array {
-  const mask = new Uint32Array(Math.ceil(rows / 32)).fill(0xffff_ffff);
-  if (rows % 32 > 0) mask[rows >> 5] = 2 ** (rows % 32) - 1;
-  return mask;
 }
 
 /** Of each point, what its record has in a column, as text. */
@@ -372,11 +261,9 @@ async function size(request: SizeRequest): Promise<void> {
   reply({ kind: "sized", ticket: request.ticket, sizes }, [sizes.factors.buffer]);
 }
 
-let layouts = 0;
-
 async function layOut({ ticket, layout, similarity }: LayoutRequest): Promise<void> {
   const map = loadedMap();
-  const turn = ++layouts;
+  const turn = ++map.fit;
   if (layout === "plane") map.laidOut = undefined;
   else {
     // Only for those who want it.
@@ -384,18 +271,18 @@ async function layOut({ ticket, layout, similarity }: LayoutRequest): Promise<vo
     const onProgress = (share: number): void => reply({ kind: "laying out", share });
     const { index, points: plane, mask } = map;
     tell(map);
-    const computing = neighborLayout({ index, plane, mask, similarity, onProgress, isStopped: () => turn !== layouts });
+    const computing = neighborLayout({ index, plane, mask, similarity, onProgress, isStopped: () => turn !== map.fit });
     layingOut = computing;
     const points = await computing;
     if (points === undefined) {
-      reply({ kind: "laid out", ticket, points: undefined, fit: layouts });
+      reply({ kind: "laid out", ticket, points: undefined, fit: map.fit });
       return;
     }
     map.laidOut = points;
   }
   tell(map);
   const points = (map.laidOut ?? map.points).slice();
-  reply({ kind: "laid out", ticket, points, fit: layouts }, [points.buffer]);
+  reply({ kind: "laid out", ticket, points, fit: map.fit }, [points.buffer]);
 }
 
 function lookUp(map: LoadedMap, ids: readonly string[]): readonly (FoundRecord | undefined)[] {
