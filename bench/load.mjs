@@ -1,5 +1,5 @@
 /**
- * npm run bench:load [-- --against DIR] [--seconds 3] [--rounds 3] [--only NAME] [--postgres BIN]: what a server completes in a
+ * npm run bench:load [-- --against DIR] [--seconds 3] [--rounds 3] [--only NAME] [--postgres BIN] [--profile]: what a server completes in a
  * second from 1, 16 and 64 connections, the latency of the slowest hundredth, and the CPU time of its process for each request.
  *   searches      10,000 vectors of 128 dimensions, top 10 by cosine, eventual consistency; checked against the oracle first
  *   inserts       of one record with such a vector, into another table; all acknowledged ones are counted afterwards
@@ -13,6 +13,8 @@
  * The load comes from this process, on the same cores: a ratio says more than a rate.
  *   --against DIR   also a server of another built checkout, in turns with this one: medians of both, and their ratio
  *   --only NAME     one of the kinds
+ *   --connections N only so many, in place of 1, 16 and 64
+ *   --profile       with --only: where this server's time goes for each request (or record), by V8's profiler in each of its threads
  *   --postgres BIN  both servers on PostgreSQL, each in a cluster of its own made by the programs of this folder (fsync on), and
  *                   inserts of the same row by pgbench
  * Exit code 1 if any response is not a success.
@@ -23,6 +25,7 @@ import { cpus, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import autocannon from "autocannon";
+import { describeProfiles, profiledInto } from "./cpu-profile.mjs";
 import { makeData } from "./data.mjs";
 import { idOf, oracle, verify } from "./oracle.mjs";
 import { insertsByPgbench, startCluster } from "./postgres-cluster.mjs";
@@ -33,11 +36,11 @@ import { summarize } from "./statistics.mjs";
 const ROWS = 10_000;
 const DIMENSION = 128;
 const QUERIES = 50;
-const CONNECTIONS = [1, 16, 64];
 const INSERTING = 16;
 const INSERTS_A_SECOND = 300;
 const OPERATIONS = 10;
 const WARM_UP_SECONDS = 5;
+const WARM_UP_CONNECTIONS = 16;
 const KINDS = ["searches", "inserts", "updates", "transactions", "beside", "strong", "imports"];
 /** Kinds that are measured while other connections insert. */
 const BESIDE_INSERTS = ["beside", "strong"];
@@ -48,7 +51,11 @@ const options = readOptions(import.meta.url, {
   rounds: { type: "string", default: "3" },
   only: { type: "string" },
   postgres: { type: "string" },
+  connections: { type: "string", default: "1,16,64" },
+  profile: { type: "boolean", default: false },
 });
+const CONNECTIONS = options.connections.split(",").map(Number);
+if (options.profile && options.only === undefined) throw new Error("--profile: name one kind by --only.");
 const [seconds, rounds] = [Number(options.seconds), Number(options.rounds)];
 if (!(seconds >= 1) || !(rounds >= 1)) throw new Error("--seconds and --rounds: expected numbers from 1 on.");
 if (options.only !== undefined && !KINDS.includes(options.only)) throw new Error(`--only: expected one of ${KINDS.join(", ")}.`);
@@ -121,9 +128,9 @@ function load({ port, pid }, { method = "POST", path, paths, bodies }, connectio
   });
 }
 
-async function open(name, checkout) {
+async function open(name, checkout, env = {}) {
   const cluster = options.postgres === undefined ? undefined : await startCluster(options.postgres);
-  const server = await serve(checkout, cluster === undefined ? {} : { LODESTONE_DATABASE_URL: cluster.url });
+  const server = await serve(checkout, cluster === undefined ? env : { ...env, LODESTONE_DATABASE_URL: cluster.url });
   await makeTable(server, "rows", { data, rows: ROWS, dimension: DIMENSION });
   await makeTable(server, "inserted", { data, rows: 0, dimension: DIMENSION });
   await makeTable(server, "updated", { data, rows: UPDATED_ROWS, dimension: DIMENSION });
@@ -133,7 +140,7 @@ async function open(name, checkout) {
     await server.stop();
     await cluster?.stop();
   };
-  return { name, checkout, server: { ...server, stop }, cluster, answer, inserted: 0, imports: 0, failed: 0 };
+  return { name, checkout, server: { ...server, stop }, cluster, answer, done: 0, inserted: 0, imports: 0, failed: 0 };
 }
 
 /** A server that does nothing, see yardstick-server.mjs. */
@@ -198,6 +205,7 @@ async function importInto(contender, file) {
   const { aggs } = await server.send("POST", `/db/bench:main/tables/${target.slice(11)}/aggregate`, { aggs: { all: { count: "*" } } });
   if (aggs.all !== IMPORTED_ROWS) throw new Error(`${contender.name}: ${aggs.all} of ${IMPORTED_ROWS} records were imported.`);
   await server.send("DELETE", `/db/bench:main/tables/${target.slice(11)}`);
+  contender.done += IMPORTED_ROWS;
   return result;
 }
 
@@ -233,6 +241,7 @@ async function measure(contender, kind, connections) {
   contender.failed += result.failed + (beside?.failed ?? 0);
   const { records = 0 } = LOADS[kind];
   if (contender.answer !== undefined) contender.inserted += records * result.succeeded + (beside?.succeeded ?? 0);
+  contender.done += result.succeeded;
   return result;
 }
 
@@ -242,8 +251,9 @@ const inWords = (kind, connections, name, { perSecond, p50Ms, p99Ms, cpuMs: ms }
 
 const contenders = [];
 const yardsticks = [];
+const profiles = options.profile ? mkdtempSync(join(tmpdir(), "lodestone-profiles-")) : undefined;
 try {
-  contenders.push(await open("this", undefined));
+  contenders.push(await open("this", undefined, profiles === undefined ? {} : profiledInto(profiles)));
   if (options.against) contenders.push(await open("other", resolve(options.against)));
   if (kinds.includes("searches")) for (const name of ["http", "koa"]) yardsticks.push(await openYardstick(name, contenders[0].answer));
   const where = options.postgres === undefined ? "embedded" : "PostgreSQL";
@@ -252,8 +262,8 @@ try {
       `${rounds} × ${seconds} s each`,
   );
   for (const { server } of contenders)
-    for (const kind of kinds) if (kind !== "imports") await load(server, LOADS[kind], CONNECTIONS[1], WARM_UP_SECONDS);
-  for (const { server } of yardsticks) await load(server, SEARCHES, CONNECTIONS[1], WARM_UP_SECONDS);
+    for (const kind of kinds) if (kind !== "imports") await load(server, LOADS[kind], WARM_UP_CONNECTIONS, WARM_UP_SECONDS);
+  for (const { server } of yardsticks) await load(server, SEARCHES, WARM_UP_CONNECTIONS, WARM_UP_SECONDS);
   for (const kind of kinds) {
     if (kind === "imports") {
       await compareImports();
@@ -296,4 +306,11 @@ try {
   }
 } finally {
   for (const { server } of [...contenders, ...yardsticks]) await server.stop();
+}
+if (profiles !== undefined) {
+  console.log(
+    `profile of all its threads; with its start, the rows it was given and the warm-up, for each of ${contenders[0].done} requests`,
+  );
+  for (const line of describeProfiles(profiles, contenders[0].done)) console.log(line);
+  rmSync(profiles, { recursive: true });
 }

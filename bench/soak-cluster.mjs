@@ -2,9 +2,10 @@
  * Runs three servers on one PostgreSQL with a synchronous standby, behind nginx, through faults, and checks
  * the history of all clients.
  *
- * Usage: npm run soak:cluster -- [--minutes 60 --clients 24 --outage 60 --seed 1 --parts --replicas 50]
- * With --parts the servers hold search parts; with --replicas the clients read so many replicas, too. Needs
- * PostgreSQL 15 or later and nginx on this machine. Exit code 1 on any fault.
+ * Usage: npm run soak:cluster -- [--minutes 60 --clients 24 --outage 60 --seed 1 --parts --replicas 50
+ * --pages 5]
+ * With --parts the servers hold search parts; with --replicas and --pages the clients read so many replicas, too, in this process
+ * and in Chromium. Needs PostgreSQL 15 or later and nginx on this machine. Exit code 1 on any fault.
  */
 import { clusterRun } from "../test/cluster/cluster-run.ts";
 import { pathOf } from "../test/support/finders.ts";
@@ -17,7 +18,9 @@ const values = readOptions(import.meta.url, {
   seed: { type: "string", default: "1" },
   parts: { type: "boolean", default: false },
   replicas: { type: "string", default: "0" },
+  pages: { type: "string", default: "0" },
 });
+const [programs, pages] = [Number(values.replicas), Number(values.pages)];
 const report = await clusterRun({
   postgresBin: pathOf("postgresql"),
   nginxBin: pathOf("nginx"),
@@ -28,7 +31,7 @@ const report = await clusterRun({
   clients: Number(values.clients),
   seed: Number(values.seed),
   parts: values.parts,
-  ...(Number(values.replicas) > 0 && { replicas: Number(values.replicas) }),
+  ...(programs + pages > 0 && { replicas: { programs, pages, ...(pages > 0 && { chromium: pathOf("chromium") }) } }),
   onEvent: (line) => console.log(`${new Date().toISOString().slice(11, 19)} ${line}`),
 });
 const { faults, unexpected, events: _events, ...numbers } = report;

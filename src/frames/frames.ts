@@ -16,7 +16,7 @@ export interface FrameColumn {
 }
 
 /** Of this format. */
-export const FRAMES_VERSION = 2;
+export const FRAMES_VERSION = 3;
 
 export interface OpenFrame {
   readonly type: "open";
@@ -33,8 +33,11 @@ export interface RecordsFrame {
   readonly ids: readonly string[];
   /** By the number of the column: its values, as JSON can hold them; int and datetime (microseconds since 1970) as text, json as text. */
   readonly values: readonly (readonly unknown[] | null)[];
-  /** By the number of a vector column: how many of the records have one, or which, if not all. The body has them, column by column. */
-  readonly present: readonly (readonly number[] | "all" | null)[];
+  /**
+   * By the number of a vector column: which of the records have one, if not all. Absent: all have all of them. The body has them, column
+   * by column.
+   */
+  readonly present?: readonly (readonly number[] | "all" | null)[];
   readonly deleted?: readonly string[];
   readonly at?: string;
 }
@@ -88,22 +91,31 @@ export interface ReadFrame {
  * @throws {RangeError} for bytes that are none; the connection or the file is of no use then.
  */
 export class FrameReader {
-  #pending: Uint8Array = new Uint8Array(0);
+  /** Of a frame that has not come whole. Joined once, when it has: each byte of a long frame is copied once. */
+  #pending: Uint8Array[] = [];
+  #pendingBytes = 0;
+  /** Of that frame, as soon as its beginning is there. */
+  #wantedBytes = PREFIX_BYTES;
 
   /** Bytes of a frame that has not come whole. */
   get pendingBytes(): number {
-    return this.#pending.length;
+    return this.#pendingBytes;
   }
 
   *read(piece: Uint8Array): Generator<ReadFrame, void, undefined> {
-    let bytes = this.#pending.length === 0 ? piece : joined(this.#pending, piece);
+    this.#pending.push(piece);
+    this.#pendingBytes += piece.length;
+    if (this.#pendingBytes < this.#wantedBytes) return;
+    let bytes = this.#pending.length === 1 ? piece : joined(this.#pending, this.#pendingBytes);
     for (;;) {
       const length = frameLength(bytes);
+      this.#wantedBytes = length ?? PREFIX_BYTES;
       if (length === undefined || bytes.length < length) break;
       yield decodeFrame(bytes.subarray(0, length));
       bytes = bytes.subarray(length);
     }
-    this.#pending = bytes.slice();
+    this.#pending = bytes.length === 0 ? [] : [bytes];
+    this.#pendingBytes = bytes.length;
   }
 }
 
@@ -121,8 +133,8 @@ function decodeFrame(bytes: Uint8Array): ReadFrame {
   const headBytes = view.getUint32(0, true);
   decoder ??= new TextDecoder("utf-8", { fatal: true });
   const frame = JSON.parse(decoder.decode(bytes.subarray(PREFIX_BYTES, PREFIX_BYTES + headBytes))) as Frame;
-  // A copy, whose elements are aligned.
-  const body = bytes.slice(PREFIX_BYTES + headBytes);
+  // A copy, whose elements are aligned; `slice` of a Buffer would not be one.
+  const body = new Uint8Array(bytes.subarray(PREFIX_BYTES + headBytes));
   const vectors = new Float32Array(body.buffer);
   if (!isLittleEndian()) {
     const swapped = new DataView(body.buffer);
@@ -131,9 +143,12 @@ function decodeFrame(bytes: Uint8Array): ReadFrame {
   return { frame, vectors, bytes: bytes.length };
 }
 
-function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
-  const bytes = new Uint8Array(first.length + second.length);
-  bytes.set(first);
-  bytes.set(second, first.length);
+function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
   return bytes;
 }

@@ -33,7 +33,7 @@ import { notOffered } from "./not-offered.ts";
 import { type PartAccess, peerEndpoint } from "./parts/peer-endpoint.ts";
 import { RequestsUnderWay, type RequestUnderWay } from "./requests-under-way.ts";
 import { sendAnswer } from "./send-answer.ts";
-import { answerError, ClientGoneError, HttpError } from "./status.ts";
+import { answerError, ClientGoneError, HttpError, isConnectionLost } from "./status.ts";
 
 export interface AppOptions {
   readonly records: RecordStore;
@@ -121,7 +121,13 @@ export function createApp(options: AppOptions): App {
 
   const koa = new Koa();
   // Errors of a response that is already being sent (the client disconnected); all others are answered below.
-  koa.on("error", (error: Error) => options.log.debug({ err: error }, "response failed"));
+  koa.on("error", (error: Error, ctx?: Context) => {
+    const { requestId, endpoint } = (ctx?.state ?? {}) as Partial<State>;
+    const told = { err: error, requestId, endpoint: endpoint?.name };
+    if (isConnectionLost(error)) options.log.debug(told, "the client has gone");
+    else if (error instanceof LodestoneError) options.log.info(told, "an answer was ended before its end");
+    else options.log.error(told, "an answer failed before its end");
+  });
 
   koa.use(async (ctx, next) => {
     const startedMs = performance.now();

@@ -1,8 +1,10 @@
-/** Sends what an endpoint answers: a small body at once, a large one in pieces. */
+/** Sends what an endpoint answers: a small body at once, a large one in pieces; as gzip to those who ask for it. */
+import type { Readable } from "node:stream";
 import type { Context } from "koa";
 import { isHeavierThan, jsonPieces } from "../records/json-pieces.ts";
 import { yieldToEventLoop } from "../threads/event-loop.ts";
 import { streamToReader } from "./answer-stream.ts";
+import { asksForGzip, compress, compressStream } from "./compression.ts";
 import type { ApiResponse } from "./endpoint.ts";
 
 /**
@@ -37,12 +39,28 @@ export async function sendAnswer(ctx: Context, response: ApiResponse, idleTimeou
   // Before the body, since Koa would work out a type for a body that has none.
   if (response.contentType !== undefined) {
     ctx.type = response.contentType;
-    ctx.body = response.body;
+    await sendText(ctx, response.body as string);
     return;
   }
   ctx.set("Content-Type", JSON_TYPE);
-  if (ctx.method === "HEAD" || !isHeavierThan(response.body, LARGE_ANSWER_LENGTH)) ctx.body = JSON.stringify(response.body);
-  else ctx.body = streamToReader(jsonPieces(response.body), ctx.req.socket, idleTimeoutMs, caller);
+  if (ctx.method === "HEAD" || !isHeavierThan(response.body, LARGE_ANSWER_LENGTH)) {
+    await sendText(ctx, JSON.stringify(response.body));
+    return;
+  }
+  const pieces = streamToReader(jsonPieces(response.body), ctx.req.socket, idleTimeoutMs, caller);
+  if (asksForGzip(ctx, LARGE_ANSWER_LENGTH)) setCompressed(ctx, compressStream(pieces));
+  else ctx.body = pieces;
+}
+
+async function sendText(ctx: Context, text: string): Promise<void> {
+  if (asksForGzip(ctx, text.length)) setCompressed(ctx, await compress(text));
+  else ctx.body = text;
+}
+
+/** Not before the body is there: an error in its place is not compressed. */
+function setCompressed(ctx: Context, body: Buffer | Readable): void {
+  ctx.set("Content-Encoding", "gzip");
+  ctx.body = body;
 }
 
 /** Reading it took a while, and so does writing it as JSON: others are served in between. */

@@ -86,3 +86,10 @@ function headersOf(error: LodestoneError): Record<string, string> {
       return {};
   }
 }
+
+const LOST = new Set(["ECONNRESET", "EPIPE", "ECANCELED", "ERR_STREAM_PREMATURE_CLOSE", "ERR_STREAM_DESTROYED"]);
+
+/** Whether an answer ended because its client left. */
+export function isConnectionLost(error: Error): boolean {
+  return error instanceof ClientGoneError || LOST.has((error as NodeJS.ErrnoException).code ?? "");
+}

@@ -36,7 +36,7 @@ export function batchFrame(definition: Definition, batch: FeedBatch, tellsLeft: 
     type: "records",
     ids: places.map((place) => batch.ids[place]!),
     values,
-    present,
+    ...(present.some((rows) => Array.isArray(rows)) && { present }),
     ...(deleted.length > 0 && { deleted }),
   };
   return encodeFrame(frame, vectors);

@@ -27,8 +27,13 @@ const KEPT_BYTES = 32 * 2 ** 20;
 const KEPT_GROUPS = 10_000;
 /** Changes of more are not sent: a new snapshot is less. */
 const MOST_GROUP_BYTES = 32 * 2 ** 20;
-/** The feed keeps changes for as long, for replicas that come back. */
-const RETAINED_MS = 10 * 60_000;
+/** The feed keeps changes for as long, for replicas that come back, or until there are more than are sent. */
+const RETAINED_MS = 24 * 3_600_000;
+/** Between two positions up to which it may forget. */
+const PASSED_EVERY_MS = 10_000;
+/** While nobody has asked for a while and nothing is read: looked at so often, and for so much kept until the next replica. */
+const RESTS_MS = 10 * 60_000;
+const RESTING_BYTES = 64 * 2 ** 20;
 /** Between the first change and its read: what is written together, and what its answers say of it, is one group. */
 const GATHERED_MS = 4;
 const FIRST_PAUSE_MS = 100;
@@ -80,7 +85,10 @@ export class FollowedBranch {
   #ended: string | undefined;
   readonly #waiting = new Set<() => void>();
   readonly #catchUps = new Map<string, { readonly run: () => Promise<void>; readonly result: Promise<Next> }>();
-  readonly #passed: { readonly atMs: number; readonly feed: FeedPosition }[] = [];
+  readonly #passed: { readonly atMs: number; readonly feed: FeedPosition; readonly bytes: number }[] = [];
+  /** Of all changes that were read. */
+  #readBytes = 0;
+  #resting: NodeJS.Timeout | undefined;
 
   private constructor(ref: BranchRef, records: ReplicatedRecords, feed: ChangeFeed, start: Start, onFault: (error: unknown) => void) {
     this.ref = ref;
@@ -172,8 +180,41 @@ export class FollowedBranch {
   }
 
   end(reason: string): void {
+    clearTimeout(this.#resting);
     this.#ended ??= reason;
     for (const woken of [...this.#waiting]) woken();
+  }
+
+  /**
+   * Nobody has asked for it for a while: nothing is read any more, but the feed keeps what replicas that come back would miss, for a time
+   * that has a bound, and as long as it is not too much.
+   * @param onOver  called after that.
+   */
+  rest(onOver: () => void): void {
+    this.end("Nobody has asked for it for a while.");
+    this.#groups.splice(0);
+    const until = performance.now() + RETAINED_MS;
+    const look = async (): Promise<void> => {
+      try {
+        if (performance.now() < until && (await this.#feed.backlogBytes(this.ref)) <= RESTING_BYTES) return this.#lookLater(look);
+        await this.#feed.release(this.life);
+        onOver();
+      } catch (error) {
+        if (error instanceof LodestoneError && error.code === "NOT_FOUND") return onOver();
+        this.#onFault(error);
+        this.#lookLater(look);
+      }
+    };
+    this.#lookLater(look);
+  }
+
+  /** Another one follows the branch from now on, and what is kept is kept for that. */
+  replaced(): void {
+    clearTimeout(this.#resting);
+  }
+
+  #lookLater(look: () => Promise<void>): void {
+    this.#resting = setTimeout(() => void look(), RESTS_MS).unref();
   }
 
   /**
@@ -257,6 +298,7 @@ export class FollowedBranch {
     this.#done = read;
     this.#groups.push({ ...changes, read, frames: new Map() });
     this.#keptBytes += changes.bytes;
+    this.#readBytes += changes.batches === undefined ? MOST_GROUP_BYTES : changes.bytes;
     while (this.#groups.length > KEPT_GROUPS || this.#keptBytes > KEPT_BYTES) this.#keptBytes -= this.#groups.shift()!.bytes;
     for (const woken of [...this.#waiting]) woken();
     await this.#acknowledge();
@@ -265,10 +307,13 @@ export class FollowedBranch {
   /** Lets the feed forget what nobody comes back for. */
   async #acknowledge(): Promise<void> {
     const now = performance.now();
-    this.#passed.push({ atMs: now, feed: this.#feedPosition });
+    const last = this.#passed.at(-1);
+    if (last === undefined || now - last.atMs >= PASSED_EVERY_MS)
+      this.#passed.push({ atMs: now, feed: this.#feedPosition, bytes: this.#readBytes });
     let old: FeedPosition | undefined;
-    while (this.#passed.length > 1 && (this.#passed[0]!.atMs < now - RETAINED_MS || this.#passed.length > KEPT_GROUPS))
-      old = this.#passed.shift()!.feed;
+    const isPast = ({ atMs, bytes }: { atMs: number; bytes: number }): boolean =>
+      atMs < now - RETAINED_MS || bytes < this.#readBytes - MOST_GROUP_BYTES;
+    while (this.#passed.length > 1 && isPast(this.#passed[0]!)) old = this.#passed.shift()!.feed;
     if (old !== undefined) await this.#feed.acknowledge(this.ref, old, this.life);
   }
 

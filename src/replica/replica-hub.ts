@@ -23,7 +23,7 @@ const POSITION_EVERY_MS = 50;
 const JOINED_BYTES = 64 * 1024;
 /** Replicas that are connected at once; each holds little, but not nothing. */
 const MOST_STREAMS = 10_000;
-/** A branch that no replica asks for is followed for as long, so that one that comes back finds its changes. */
+/** A branch that no replica asks for is read for as long; FollowedBranch.rest says what becomes of it then. */
 const LINGER_MS = 10 * 60_000;
 
 export interface ReplicaHubOptions {
@@ -198,6 +198,7 @@ export class ReplicaHub {
     const key = branchKeyOf(ref);
     let entry = this.#branches.get(key);
     if (entry === undefined || entry.branch?.ended !== undefined) {
+      entry?.branch?.replaced();
       const started = FollowedBranch.start(ref, this.#records, this.#feed, this.#onFault);
       const made: Entry = { started, users: 0 };
       entry = made;
@@ -222,8 +223,9 @@ export class ReplicaHub {
     if (--entry.users > 0) return;
     const key = branchKeyOf(ref);
     entry.timer = setTimeout(() => {
-      if (this.#branches.get(key) === entry) this.#branches.delete(key);
-      entry.branch?.end("Nobody has asked for it for a while.");
+      entry.branch?.rest(() => {
+        if (this.#branches.get(key) === entry) this.#branches.delete(key);
+      });
     }, LINGER_MS).unref();
   }
 }

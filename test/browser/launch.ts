@@ -1,5 +1,5 @@
 /** Chromium as tests run it: no sandbox (containers), and no traffic of its own. */
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { LIMIT_MS } from "../support/patience.ts";
 
 const ARGUMENTS = [
@@ -35,4 +35,11 @@ export async function newPage(browser: Browser, options: BrowserContextOptions =
 /** @param more  arguments, for a browser that is to be told something else as well. */
 export function launchChromium(executablePath: string, more: readonly string[] = []): Promise<Browser> {
   return chromium.launch({ executablePath, timeout: LIMIT_MS, args: [...ARGUMENTS, ...more] });
+}
+
+/** One that keeps what its pages store, and is started again with it. @param profile  a folder. */
+export async function launchProfile(executablePath: string, profile: string): Promise<BrowserContext> {
+  const context = await chromium.launchPersistentContext(profile, { executablePath, timeout: LIMIT_MS, args: ARGUMENTS });
+  context.setDefaultTimeout(LIMIT_MS);
+  return context;
 }

@@ -8,6 +8,7 @@ import { LIMIT_MS } from "../support/patience.ts";
 import { describeWith } from "../support/requirements.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import { launchChromium } from "./launch.ts";
+import { launchFirefox } from "./launch-firefox.ts";
 import { serveStatic } from "./static-server.ts";
 
 declare const lodestone: typeof Lodestone;
@@ -17,6 +18,8 @@ interface Opened {
   phases: string[];
   changed: string[];
   requests: number;
+  /** The server cannot be reached. */
+  isAway: boolean;
 }
 declare global {
   var opened: Opened;
@@ -26,7 +29,10 @@ const LIBRARY = readFileSync(fileURLToPath(new URL("../../dist/packages/library/
 const PAGE = `<!doctype html><title>p</title><script type="module">globalThis.lodestone = await import("./lodestone.js");</script>`;
 const TABLE = "/db/live:main/tables/things";
 
-describeWith("chromium", "a replica in pages", (executablePath) => {
+describeWith("chromium", "a replica in pages of Chromium", (executablePath) => testReplicas(() => launchChromium(executablePath)));
+describeWith("firefox", "a replica in pages of Firefox", (executablePath) => testReplicas(() => launchFirefox(executablePath)));
+
+function testReplicas(launch: () => Promise<Browser>): void {
   let site: Awaited<ReturnType<typeof serveStatic>>;
   let server: TestServer;
   let browser: Browser;
@@ -53,7 +59,7 @@ describeWith("chromium", "a replica in pages", (executablePath) => {
       name: `thing ${n}`,
     }));
     expect((await server.post(`${TABLE}/bulk`, { records })).status).toBe(200);
-    browser = await launchChromium(executablePath);
+    browser = await launch();
   });
   afterAll(async () => {
     await browser?.close();
@@ -73,11 +79,11 @@ describeWith("chromium", "a replica in pages", (executablePath) => {
     await begin(page, database);
     return page;
   }
-  async function begin(page: Page, database = "replicas"): Promise<void> {
+  async function begin(page: Page, database = "replicas", isAway = false): Promise<void> {
     await page.waitForFunction(() => "lodestone" in globalThis);
     await page.evaluate(
-      async ({ url, database }) => {
-        const opened = { phases: [], changed: [], requests: 0 } as unknown as Opened;
+      async ({ url, database, isAway }) => {
+        const opened = { phases: [], changed: [], requests: 0, isAway } as unknown as Opened;
         globalThis.opened = opened;
         opened.replica = await lodestone.Replica.open({
           url: `${url}/db/live:main`,
@@ -85,15 +91,15 @@ describeWith("chromium", "a replica in pages", (executablePath) => {
           columns: ["v", "n", "name"],
           words: true,
           store: new lodestone.IndexedDbReplicaStore(database),
-          fetch: (input, init) => {
+          fetch: async (input, init) => {
             opened.requests++;
-            return fetch(input, init);
+            return fetch(opened.isAway ? "http://127.0.0.1:1" : input, init);
           },
           onStatus: ({ phase }) => opened.phases.push(phase),
           onChange: ({ upserted, deleted }) => opened.changed.push(...upserted, ...deleted),
         });
       },
-      { url: server.url, database },
+      { url: server.url, database, isAway },
     );
   }
   const stateOf = (page: Page) =>
@@ -125,15 +131,15 @@ describeWith("chromium", "a replica in pages", (executablePath) => {
     await page.evaluate(() => opened.replica.current());
     await page.evaluate(() => opened.replica.close());
     await server.put(`${TABLE}/data/meanwhile`, { n: 2 });
-    // The page comes from elsewhere.
-    await page.route(`${server.url}/**`, (route) => route.abort());
     await page.reload();
-    await begin(page);
+    await begin(page, "replicas", true);
     expect(await stateOf(page)).toMatchObject({ size: 1001 });
     expect(await get(page, "kept")).toMatchObject({ n: 1 });
     expect(await get(page, "meanwhile")).toBeUndefined();
     await page.waitForFunction(() => opened.replica.status.phase === "offline");
-    await page.unrouteAll();
+    await page.evaluate(() => {
+      opened.isAway = false;
+    });
     await expect.poll(() => get(page, "meanwhile"), { timeout: LIMIT_MS }).toMatchObject({ n: 2 });
     await expectSame(page);
     expect((await stateOf(page)).phases).not.toContain("loading");
@@ -206,4 +212,4 @@ describeWith("chromium", "a replica in pages", (executablePath) => {
     await expectSame(second);
     expect((await stateOf(second)).requests).toBeGreaterThan(0);
   });
-});
+}

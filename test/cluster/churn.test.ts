@@ -6,23 +6,25 @@ import { clusterRun } from "./cluster-run.ts";
 
 describeWith("postgresql", "Three servers", (postgresBin) => {
   describeWith("nginx", "behind a balancer", (nginxBin) => {
-    it("and replicas give answers that fit one history through kills, outages and promotions", { timeout: 3 * LIMIT_MS }, async () => {
-      const report = await clusterRun({
-        postgresBin,
-        nginxBin,
-        rounds: 1,
-        outageSeconds: 5,
-        calmOperations: 100,
-        clients: 6,
-        seed: 11,
-        replicas: 3,
+    describeWith("chromium", "and replicas in programs and pages", (chromium) => {
+      it("give answers that fit one history through kills, outages and promotions", { timeout: 3 * LIMIT_MS }, async () => {
+        const report = await clusterRun({
+          postgresBin,
+          nginxBin,
+          rounds: 1,
+          outageSeconds: 5,
+          calmOperations: 100,
+          clients: 6,
+          seed: 11,
+          replicas: { programs: 2, pages: 3, chromium },
+        });
+        expect(report.faults).toEqual([]);
+        expect(report.unexpected).toEqual([]);
+        expect(report.recoveriesMs.length).toBe(3);
+        expect(report.lostWrites).toBeGreaterThan(0);
+        expect(report.keysJudged).toBeGreaterThan(5);
+        expect(Object.entries(report.answered).filter(([, count]) => count === 0)).toEqual([]);
       });
-      expect(report.faults).toEqual([]);
-      expect(report.unexpected).toEqual([]);
-      expect(report.recoveriesMs.length).toBe(3);
-      expect(report.lostWrites).toBeGreaterThan(0);
-      expect(report.keysJudged).toBeGreaterThan(5);
-      expect(Object.entries(report.answered).filter(([, count]) => count === 0)).toEqual([]);
     });
 
     it("that hold search parts do so through an outage and a promotion", { timeout: 3 * LIMIT_MS }, async () => {

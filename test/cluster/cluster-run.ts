@@ -13,7 +13,7 @@ import type { Fault } from "../reliability/checker/history.ts";
 import { Connection } from "../reliability/workload/connection.ts";
 import { Random } from "../reliability/workload/random.ts";
 import type { Recorder } from "../reliability/workload/recorder.ts";
-import type { ReplicaSet } from "../reliability/workload/replica-set.ts";
+import type { ReplicaCounts, ReplicaSet } from "../reliability/workload/replica-set.ts";
 import type { RunOptions } from "../reliability/workload/run-options.ts";
 import { createTables, ITEMS, searchBody } from "../reliability/workload/tables.ts";
 import { Workload } from "../reliability/workload/workload.ts";
@@ -36,6 +36,8 @@ const CLUSTER_EVENTS = [
   "kill",
   "restart",
   "replica",
+  "page",
+  "browser",
   "slow network",
   "lost packets",
   "outage",
@@ -51,8 +53,8 @@ export interface ClusterRunOptions extends RunOptions<ClusterEvent> {
   /** The servers hold search parts: one of them the first of two, the others the second. */
   readonly parts?: boolean;
   readonly outageSeconds: number;
-  /** Replicas in this process, which the clients read, too. */
-  readonly replicas?: number;
+  /** Replicas, which the clients read, too. */
+  readonly replicas?: ReplicaCounts;
 }
 
 export interface ClusterReport {
@@ -118,7 +120,18 @@ class Cluster {
     for (const [n, port] of ports.entries()) {
       const proxy = await startTcpProxy(this.#database.port);
       this.#proxies.push(proxy);
-      const args = ["--port", String(port), "--database-connections", "6", "--sql-connections", "4", "--snapshot-interval", "5"];
+      const args = [
+        "--port",
+        String(port),
+        "--database-connections",
+        "6",
+        "--sql-connections",
+        "4",
+        "--snapshot-interval",
+        "5",
+        "--cors-origin",
+        "*",
+      ];
       const dataDir = join(this.#directory, String(n));
       const server = new TestServer({
         databaseUrl: proxy.url(this.#database.url),
@@ -227,6 +240,10 @@ class Cluster {
         return this.#restart();
       case "replica":
         return this.#restartReplica();
+      case "page":
+        return this.#killPage();
+      case "browser":
+        return this.#killBrowser();
       case "slow network":
         return this.#slowNetwork();
       case "lost packets":
@@ -256,10 +273,25 @@ class Cluster {
   }
 
   async #restartReplica(): Promise<void> {
-    if (this.#replicas === undefined) return;
-    const n = this.#random.below(this.#replicas.size);
+    const programs = this.#replicas?.programs ?? 0;
+    if (programs === 0) return;
+    const n = this.#random.below(programs);
     this.#tell(`replica ${n} is closed and opened`);
-    await this.#replicas.restart(n);
+    await this.#replicas!.restartProgram(n);
+  }
+
+  async #killPage(): Promise<void> {
+    const pages = this.#replicas?.pages ?? 0;
+    if (pages === 0) return;
+    const n = this.#random.below(pages);
+    this.#tell(`page ${n} is killed`);
+    await this.#replicas!.killPage(n);
+  }
+
+  async #killBrowser(): Promise<void> {
+    if ((this.#replicas?.pages ?? 0) === 0) return;
+    this.#tell("the browser is killed");
+    await this.#replicas!.killBrowser();
   }
 
   async #slowNetwork(): Promise<void> {

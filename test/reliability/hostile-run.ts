@@ -127,7 +127,10 @@ class HostileRun {
       const request = this.#next();
       if (request === undefined) break;
       this.#underWay.add(request);
-      const outcome = await client.send(request.method, request.path, request.method === "GET" ? undefined : request.body, request.options);
+      // Half of the answers are compressed.
+      const headers = { ...request.options?.headers, ...(this.#requests % 2 === 0 && { "accept-encoding": "gzip" }) };
+      const body = request.method === "GET" ? undefined : request.body;
+      const outcome = await client.send(request.method, request.path, body, { ...request.options, headers });
       this.#underWay.delete(request);
       this.#note(request, outcome);
       if (request.mark !== undefined) await this.#judgeWrite(request, outcome);

@@ -47,3 +47,19 @@ it("a replica of an earlier reading misses nothing that was written between them
   expect(second.reading).not.toBe(first.reading);
   second.end("");
 });
+
+it("rests for replicas that come back, until it is released, and is not released under the one that follows after it", async () => {
+  const { branch: first } = await follow();
+  const position = await first.readNow(signal);
+  const over: string[] = [];
+  first.rest(() => over.push("first"));
+  for (let n = 0; n < 3; n++) await records.insertRecord(REF, "t", { n });
+  expect(await records.feed.backlogBytes(REF)).toBeGreaterThan(0);
+  const { branch: second, definition } = await follow();
+  first.replaced();
+  await records.insertRecord(REF, "t", { id: "later", n: 9 });
+  const next = await second.next(definition, position, true);
+  expect(next).toMatchObject({ frames: expect.anything() });
+  second.end("");
+  expect(over).toEqual([]);
+});

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { VectorIndex } from "../../src/core/vector-index.ts";
+import { encodeFrame } from "../../src/frames/frames.ts";
 import { FolderReplicaStore } from "../../src/library/replica/folder-replica-store.ts";
 import { Replica } from "../../src/library/replica/replica.ts";
 import type { ReplicaOptions, ReplicaStatus } from "../../src/library/replica/replica-options.ts";
@@ -160,11 +161,48 @@ describe("a replica", () => {
       const phases: string[] = [];
       const next = await replicaOf({ store, onStatus: ({ phase }) => phases.push(phase) });
       expect(phases).toContain("loading");
+      // The server has a snapshot from before them.
+      expect([await next.get("lost"), await next.get("after")]).toMatchObject([{ n: 2 }, { n: 3 }]);
       await expectSame(next);
-      expect(await next.get("lost")).toBeDefined();
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
+  });
+
+  it("does not go back when it has to begin anew, nor loads twice because the server was away meanwhile", async () => {
+    const told: string[] = [];
+    const shown: unknown[] = [];
+    let replica: Replica | undefined;
+    const changesOf = (init: { body?: string } | undefined) => JSON.parse(init?.body ?? "{}") as { position?: string; wait?: number };
+    const restarting: typeof fetch = async (input, init) => {
+      const { position, wait } = changesOf(init as { body?: string });
+      const url = String(input).replace(/^http:\/\/127\.0\.0\.1:\d+/, server.url);
+      if (position === undefined) {
+        if (init?.method === undefined) told.push("snapshot");
+        return fetch(url, init);
+      }
+      if (wait === undefined && told.length === 1) {
+        told.push("restart");
+        return new Response(encodeFrame({ type: "restart", reason: "The position is too old." }));
+      }
+      if (wait !== undefined && told.length === 3) {
+        told.push("away");
+        throw new TypeError("fetch failed");
+      }
+      return fetch(url, init);
+    };
+    await replicaOf();
+    await server.put(`${TABLE}/data/seen`, { v: [1, 2, 3, 4], n: 5 });
+    replica = await replicaOf({
+      fetch: restarting,
+      onStatus: ({ phase }) => replica !== undefined && phase === "behind" && shown.push(replica.get("seen")),
+    });
+    expect(await replica.get("seen")).toMatchObject({ n: 5 });
+    await replica.current();
+    await expect.poll(() => shown.length, { timeout: LIMIT_MS }).toBeGreaterThan(0);
+    expect(await Promise.all(shown)).toMatchObject([{ n: 5 }]);
+    expect(told).toEqual(["snapshot", "restart", "snapshot", "away"]);
+    await expectSame(replica);
   });
 
   it("searches words, and words and a vector, also without a vector column", async () => {

@@ -44,6 +44,8 @@ export class MemoryRecords {
   acknowledged = 0;
 
   readonly feed: ChangeFeed = {
+    release: async () => {},
+    backlogBytes: async () => 0,
     forFollower: () => this.feed,
     onChange: (listener) => {
       this.#listeners.add(listener);

@@ -63,8 +63,8 @@ export async function* changesSince(
 function recordsOf(columns: readonly FrameColumn[], { ids, values, present }: RecordsFrame, vectors: Float32Array): ChangedRecord[] {
   // The only vector column is the map's, and the first.
   const dimension = columns[0]!.dimension!;
-  const having = present[0]!;
-  const placeOf = new Map<number, number>((having === "all" ? ids.map((_, i) => i) : (having ?? [])).map((i, place) => [i, place]));
+  const having = present?.[0] ?? "all";
+  const placeOf = new Map<number, number>((having === "all" ? ids.map((_, i) => i) : having).map((i, place) => [i, place]));
   return ids.map((id, i) => {
     const place = placeOf.get(i);
     return {

@@ -21,6 +21,7 @@ const FRAMES =
   "Frames, little-endian: uint32 bytes of the head, uint32 bytes of the body, the head as JSON padded with spaces to a multiple of 4, float32. " +
   'Heads: `{"type": "open", "columns": …, "life": …, "reading": …}` first; `{"type": "records", "ids": […], "values": [[…] or null, …], ' +
   '"present": ["all", [rows] or null, …], "deleted": […]}`, values and present by the number of the column, the body with the vectors column by column; ' +
+  "without `present` each record has each vector; " +
   '`{"type": "position", "at": …}`: everything up to here is the state at this position, `<life>~<reading>~<at>`; `{"type": "restart", "reason": …}`: begin with a new snapshot.';
 
 const CHANGES: JsonSchema = objectOf<ChangesBody>(

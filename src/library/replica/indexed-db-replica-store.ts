@@ -31,9 +31,19 @@ export class IndexedDbReplicaStore implements ReplicaStore {
     const current = await this.#in("readonly", (stores) => requested(stores.generations.get(name) as IDBRequest<Generation | undefined>));
     if (current === undefined) return;
     const { generation, next } = current;
-    for (let from = 0; from < next; from += PIECES_AT_ONCE) {
+    const piecesFrom = async (from: number): Promise<Uint8Array[]> => {
+      if (from >= next) return [];
       const range = IDBKeyRange.bound([name, generation, from], [name, generation, Math.min(next, from + PIECES_AT_ONCE)], false, true);
-      yield* await this.#in("readonly", ({ pieces }) => requested(pieces.getAll(range) as IDBRequest<Uint8Array[]>));
+      return this.#in("readonly", ({ pieces }) => requested(pieces.getAll(range) as IDBRequest<Uint8Array[]>));
+    };
+    // The next are read while these are used.
+    let read = piecesFrom(0);
+    for (let from = 0; from < next; from += PIECES_AT_ONCE) {
+      const pieces = await read;
+      read = piecesFrom(from + PIECES_AT_ONCE);
+      // Its caller may stop before these.
+      read.catch(() => {});
+      yield* pieces;
     }
   }
 

@@ -11,7 +11,8 @@
  *
  *   any ── the server refuses (key, table, columns, filter) ──> failed          any ── close() ──> closed
  *
- * A change is kept before it can be seen: the next start, or the next tab that leads, is never behind what was answered.
+ * A change is kept before it can be seen: the next start, or the next tab that leads, is never behind what was answered. A snapshot of
+ * the server may be, so it is brought up to date before it can be seen.
  */
 import type { SearchResult } from "../../core/search-input.ts";
 import { isTextSearch, type TextSearchResult } from "../../core/text-search.ts";
@@ -52,6 +53,8 @@ export class LocalReplica implements ReplicaSource {
   readonly #name: string;
   readonly #onView: () => void;
   #state: ReplicaState | undefined;
+  /** A whole snapshot, which may be behind what was seen; kept while the server is away. */
+  #loaded: ReplicaState | undefined;
   #status: ReplicaStatus = { phase: "opening" };
   #contactAt = epochNow();
   #waiters: (() => void)[] = [];
@@ -146,6 +149,7 @@ export class LocalReplica implements ReplicaSource {
     await this.#running.catch(() => {});
     this.#become({ phase: "closed" });
     await this.#state?.free();
+    await this.#loaded?.free();
   }
 
   /** Who counts the reads. */
@@ -188,7 +192,7 @@ export class LocalReplica implements ReplicaSource {
     let pauseMs = FIRST_PAUSE_MS;
     while (!signal.aborted) {
       try {
-        if (this.#state === undefined || this.#state.isFailed) await this.#load();
+        if (this.#state === undefined || this.#state.isFailed || this.#loaded !== undefined) await this.#load();
         await this.#follow(() => {
           pauseMs = FIRST_PAUSE_MS;
         });
@@ -224,23 +228,36 @@ export class LocalReplica implements ReplicaSource {
   async #load(): Promise<void> {
     const { signal } = this.#closing;
     this.#become({ phase: "loading", bytes: 0 });
-    const frames = this.#connection.snapshot(signal, (bytes, totalBytes) => this.#become({ phase: "loading", bytes, totalBytes }));
-    const state = await this.#build(frames);
-    if (state === undefined) throw new LodestoneError("UNAVAILABLE", "The server's snapshot was cut off.");
+    if (this.#loaded === undefined || this.#loaded.isFailed) {
+      const frames = this.#connection.snapshot(signal, (bytes, totalBytes) => this.#become({ phase: "loading", bytes, totalBytes }));
+      this.#loaded = await this.#build(frames);
+      if (this.#loaded === undefined) throw new LodestoneError("UNAVAILABLE", "The server's snapshot was cut off.");
+    }
+    // An answer that ends: it passes proxies that hold answers back.
+    const changes = this.#connection.changes(this.#loaded.position!, { wait: POLL_SECONDS, fresh: true }, signal);
+    this.#loaded = await this.#build(changes, this.#loaded);
+    if (this.#loaded === undefined) throw new LodestoneError("UNAVAILABLE", "The server's snapshot was too old when it had come.");
+    // What is kept is behind what is seen from now on.
+    if (this.#isKept) await this.#options.store!.delete(this.#name).catch((error: Error) => this.#notKept(error));
+    this.#isKept = false;
     const before = this.#state;
-    this.#state = state;
+    this.#state = this.#loaded;
+    this.#loaded = undefined;
     this.#contactAt = epochNow();
     this.#become({ phase: "behind" });
     await before?.free();
     await this.#rewrite();
   }
 
-  /** undefined: it has no end. */
-  async #build(frames: AsyncIterable<ReadFrame>): Promise<ReplicaState | undefined> {
-    let state: ReplicaState | undefined;
+  /**
+   * undefined: the frames have no end, or say that the state cannot be continued.
+   * @param into  a whole state, which the frames continue. It is left as it is when the connection breaks.
+   */
+  async #build(frames: AsyncIterable<ReadFrame>, into?: ReplicaState): Promise<ReplicaState | undefined> {
+    let state = into;
     let open: OpenFrame | undefined;
     let group: ReadFrame[] = [];
-    let isWhole = false;
+    let isWhole = into !== undefined;
     try {
       for await (const read of frames) {
         const { frame } = read;
@@ -255,10 +272,13 @@ export class LocalReplica implements ReplicaSource {
         } else if (frame.type === "position") {
           await state!.apply(group, `${open!.life}~${open!.reading}~${frame.at}`);
           [group, isWhole] = [[], true];
-        } else if (frame.type === "restart") break;
+        } else if (frame.type === "restart") {
+          isWhole = false;
+          break;
+        }
       }
     } catch (error) {
-      await state?.free();
+      if (into === undefined || into.isFailed) await state?.free();
       throw error;
     }
     if (isWhole) return state;

@@ -190,23 +190,27 @@ export class ReplicaState {
     const columns = this.#open.columns;
     const kept = columns.flatMap((column, n) => (column.type === "vector" ? [] : [values[n]!]));
     const types = columns.filter(({ type }) => type !== "vector").map(typeOf);
-    ids.forEach((id, i) => {
+    const rows = ids.map((id, i) => {
       const row = this.#rows.add(id);
       this.#columns.set(row, this.#columns.take(kept.map((own, n) => toStoredText(types[n]!, own[i]))));
+      return row;
     });
     let at = 0;
     columns.forEach(({ name, type, dimension }, n) => {
       if (type !== "vector") return;
-      const rows = present[n]!;
+      const places = present?.[n] ?? "all";
       const index = this.#indexes.get(name)!;
-      const having = rows === "all" ? ids : rows.map((i) => ids[i]!);
+      const having = places === "all" ? ids : places.map((i) => ids[i]!);
       const elements = vectors.subarray(at, at + having.length * dimension!);
       at += elements.length;
       if (having.length < ids.length) {
         const has = new Set(having);
         writes.push(Promise.resolve(index.deleteMany(ids.filter((id) => !has.has(id)))));
       }
-      if (having.length > 0) writes.push(Promise.resolve(index.upsertMany(having, elements)));
+      if (having.length === 0) return;
+      const own = places === "all" ? rows : places.map((i) => rows[i]!);
+      if (index instanceof VectorIndex) index.setRows(own, elements);
+      else writes.push(index.setRows(own, having, elements));
     });
     for (const id of deleted) this.#rows.release(id);
   }
@@ -233,7 +237,7 @@ export class ReplicaState {
       present.push(rows.length === ids.length ? "all" : rows);
       vectors.push(elements);
     }
-    return [{ type: "records", ids, values, present }, vectors];
+    return [{ type: "records", ids, values, ...(present.some((rows) => Array.isArray(rows)) && { present }) }, vectors];
   }
 
   #index(column: string | undefined): Index {

@@ -38,18 +38,26 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
   readonly #catalog: Catalog;
   readonly #options: RecordFeedOptions;
   readonly #retention: FeedRetention;
+  readonly #ofProcess: Set<FeedRetention>;
   readonly #others: RecordFeed[] = [];
   readonly #wakeUps: WakeUps;
   readonly #turnAfter: (waitedMs: number, isShared: boolean) => FeedTurn;
   /** As last read: schemas can be large, and seldom change. */
   readonly #branches = new Map<string, BranchInfo>();
 
-  private constructor(engine: Engine, catalog: Catalog, wakeUps: WakeUps, options: RecordFeedOptions) {
+  private constructor(
+    engine: Engine,
+    catalog: Catalog,
+    wakeUps: WakeUps,
+    options: RecordFeedOptions,
+    ofProcess = new Set<FeedRetention>(),
+  ) {
+    this.#ofProcess = ofProcess;
     this.#engine = engine;
     this.#catalog = catalog;
     this.#wakeUps = wakeUps;
     this.#options = options;
-    this.#retention = new FeedRetention(engine, options);
+    this.#retention = new FeedRetention(engine, options, ofProcess);
     this.#turnAfter = options.turnAfter ?? ((waitedMs, isShared) => new FeedTurn(waitedMs, isShared));
   }
 
@@ -59,7 +67,13 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
 
   /** The same feed for a second follower in this process, with a position of its own. */
   forFollower(name: string, { vectorsPresentOnly = false } = {}): RecordFeed {
-    const feed = new RecordFeed(this.#engine, this.#catalog, this.#wakeUps, { ...this.#options, name, vectorsPresentOnly });
+    const feed = new RecordFeed(
+      this.#engine,
+      this.#catalog,
+      this.#wakeUps,
+      { ...this.#options, name, vectorsPresentOnly },
+      this.#ofProcess,
+    );
     this.#others.push(feed);
     return feed;
   }
@@ -155,6 +169,14 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     });
     // A position has no meaning in another life of the branch, and a branch that was dropped keeps nothing.
     if (branch?.incarnation === incarnation) await this.#retention.acknowledge(branch, parsed.snapshot);
+  }
+
+  release(incarnation: string): Promise<void> {
+    return this.#retention.release(incarnation);
+  }
+
+  async backlogBytes(ref: BranchRef): Promise<number> {
+    return this.#retention.outboxBytes(await this.#catalog.branch(ref));
   }
 
   shareSnapshot(): Promise<SharedSnapshot & { end(): Promise<void> }> {

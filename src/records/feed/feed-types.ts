@@ -122,4 +122,8 @@ export interface ChangeFeed {
   forFollower(name: string, options?: { readonly vectorsPresentOnly?: boolean }): ChangeFeed;
   /** Says that this follower will never ask from before `position`; outbox rows that nobody needs are removed. Of a dropped branch: nothing. */
   acknowledge(ref: BranchRef, position: FeedPosition, incarnation: string): Promise<void>;
+  /** Says that this follower will not ask for the branch again, unless it reads it anew. Without it, what it has not acknowledged is kept. */
+  release(incarnation: string): Promise<void>;
+  /** About how many bytes are kept for followers of the branch. NOT_FOUND when it was dropped. */
+  backlogBytes(ref: BranchRef): Promise<number>;
 }

@@ -1,8 +1,8 @@
 /**
  * Decides which rows of the outboxes are still needed. Every process that follows a branch has a row in
  * `lodestone.followers` with its position. What all of them have seen is removed, and `lodestone.feeds.horizon`
- * remembers how far. A process that was not heard from for `LEASE` no longer holds rows back; if it returns, it
- * finds its position below the horizon and reads everything again. Horizon and rows change in one transaction,
+ * remembers how far. A process that was not heard from for `LEASE` no longer holds rows back (nor does a follower that has said that
+ * it needs none, `release`); if it returns, it finds its position below the horizon and reads everything again. Horizon and rows change in one transaction,
  * so whoever reads both in one snapshot sees a consistent state.
  *
  * An idle branch costs nothing: only a follower that was given outbox rows writes that they are no longer
@@ -47,6 +47,8 @@ type Held = readonly [incarnation: string, state: FollowedBranch];
 
 export class FeedRetention {
   readonly #engine: Engine;
+  /** All of this process: none of them is silent. */
+  readonly #ofProcess: Set<FeedRetention>;
   /** The embedded engine has one process at a time, so what an earlier one needed is what this one needs. */
   readonly #follower: string;
   readonly #trimIntervalMs: number;
@@ -58,8 +60,9 @@ export class FeedRetention {
   readonly #beats: FaultState;
   #running: Promise<void> = Promise.resolve();
 
-  constructor(engine: Engine, options: RetentionOptions = {}) {
+  constructor(engine: Engine, options: RetentionOptions = {}, ofProcess = new Set<FeedRetention>()) {
     this.#engine = engine;
+    this.#ofProcess = ofProcess.add(this);
     this.#follower = engine.kind === "embedded" ? `embedded${options.name ?? ""}` : randomUUID();
     this.#trimIntervalMs = options.trimIntervalMs ?? TRIM_INTERVAL_MS;
     this.#trims = new FaultState("Removing changes that every server has seen", options);
@@ -111,11 +114,38 @@ export class FeedRetention {
     this.#pending.set(branch.incarnation, timer);
   }
 
+  /** This follower needs nothing of the branch any more, until it follows again. */
+  async release(incarnation: string): Promise<void> {
+    this.forget(incarnation);
+    await this.#engine.transaction(
+      (connection) =>
+        connection.query(
+          `DELETE FROM lodestone.followers WHERE follower = $2
+             AND schema_name = (SELECT schema_name FROM lodestone.branches WHERE incarnation = $1::uuid)`,
+          [incarnation, this.#follower],
+        ),
+      { isUpkeep: true },
+    );
+  }
+
   /** The branch is gone, or another one has its name. */
   forget(incarnation: string): void {
     clearTimeout(this.#pending.get(incarnation));
     this.#pending.delete(incarnation);
     this.#branches.delete(incarnation);
+  }
+
+  /** Bytes of the branch's outbox, with rows that were removed and not yet written over. */
+  async outboxBytes(branch: BranchInfo): Promise<number> {
+    return this.#engine.transaction(
+      async (connection) => {
+        const { rows } = await connection.query<{ bytes: string }>("SELECT coalesce(pg_relation_size(to_regclass($1)), 0)::text AS bytes", [
+          qualified(branch.schemaName, FEED_TABLE),
+        ]);
+        return Number(rows[0]!.bytes);
+      },
+      { isUpkeep: true },
+    );
   }
 
   /** The rows stay as they are: a process that starts again within the lease continues where this one stopped. */
@@ -125,6 +155,7 @@ export class FeedRetention {
     for (const timer of this.#pending.values()) clearTimeout(timer);
     this.#pending.clear();
     await this.#running;
+    this.#ofProcess.delete(this);
   }
 
   #trim(incarnation: string): Promise<void> {
@@ -142,7 +173,11 @@ export class FeedRetention {
     );
     if (locked.rows.length === 0) return;
     await this.#record(connection, incarnation, schemaName, acknowledged);
-    await connection.query(`DELETE FROM lodestone.followers WHERE schema_name = $1 AND ${IS_SILENT}`, [schemaName]);
+    const alive = [...this.#ofProcess].filter((own) => own.#branches.has(incarnation)).map((own) => own.#follower);
+    await connection.query(`DELETE FROM lodestone.followers WHERE schema_name = $1 AND ${IS_SILENT} AND follower <> ALL ($2::text[])`, [
+      schemaName,
+      alive,
+    ]);
     const { rows } = await connection.query<{ horizon: string }>(
       `UPDATE lodestone.feeds SET horizon = greatest(horizon, (SELECT min(seen_below) FROM lodestone.followers WHERE schema_name = $1))
        WHERE schema_name = $1 RETURNING horizon::text`,

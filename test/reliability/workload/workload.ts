@@ -10,7 +10,7 @@ import { GROUP_REQUESTS, readGroupBySql, searchGroup } from "./group-requests.ts
 import { Random } from "./random.ts";
 import { COUNTER_REQUESTS, RECORD_REQUESTS, readCounter, readRecord, searchRecord } from "./record-requests.ts";
 import { Recorder } from "./recorder.ts";
-import { ReplicaSet } from "./replica-set.ts";
+import { type ReplicaCounts, ReplicaSet } from "./replica-set.ts";
 import { RequestContext } from "./requests.ts";
 
 type Perform = (context: RequestContext, key: string) => Promise<Action | undefined>;
@@ -81,8 +81,8 @@ export class Workload {
   }
 
   /** From now on clients read replicas, too. They are the caller's to close. */
-  async openReplicas(url: string, count: number): Promise<ReplicaSet> {
-    const replicas = await ReplicaSet.open(url, count);
+  async openReplicas(url: string, counts: ReplicaCounts): Promise<ReplicaSet> {
+    const replicas = await ReplicaSet.open(url, counts);
     this.#replicas = replicas;
     for (const kind of ["group", "record"] as const)
       this.#requests[kind] = [...REQUESTS[kind], [14, replicas.read("eventual")], [6, replicas.read("current")]];
