@@ -103,6 +103,29 @@ describeWith("postgresql", "The change feed under transactions that overlap", (b
     ]);
   });
 
+  test("what a second follower of a process needs is kept, however long that is silent, and no longer once it lets go", async () => {
+    const ref = await newBranch();
+    const client = await newClient(ref);
+    const second = feed.forFollower("second");
+    const followers = [new Follower(feed, ref), new Follower(second, ref)] as const;
+    const kept = async (): Promise<number> => (await client.query('SELECT count(*)::int4 AS n FROM "lodestone.feed"')).rows[0].n;
+    for (const follower of followers) await follower.start(["t"]);
+    await client.query("INSERT INTO t (id, n) VALUES ('a', 1)");
+    for (const follower of followers) expect(await follower.catchUp()).toBe(true);
+    await client.query("UPDATE lodestone.followers SET seen_at = now() - interval '1 hour'");
+    await client.query("DELETE FROM lodestone.processes");
+    const { incarnation } = followers[0];
+    await feed.acknowledge(ref, followers[0].position, incarnation);
+    expect(await kept()).toBe(1);
+    expect(await feed.backlogBytes(ref)).toBeGreaterThan(0);
+    await second.release(incarnation);
+    await client.query("INSERT INTO t (id, n) VALUES ('b', 1)");
+    expect(await followers[0].catchUp()).toBe(true);
+    await feed.acknowledge(ref, followers[0].position, incarnation);
+    expect(await kept()).toBe(0);
+    expect(await followers[1].catchUp()).toBe(false);
+  });
+
   test("savepoints that are rolled back leave nothing; the rest of their transaction is delivered", async () => {
     const ref = await newBranch();
     const client = await newClient(ref);

@@ -107,7 +107,10 @@ export class PageReplica implements ReadReplica {
           table: "items",
           columns: ["grp", "val", "embedding"],
           store: new lodestone.IndexedDbReplicaStore(database),
-          onStatus: ({ phase }) => void (globalThis as unknown as { onPhase(phase: string): void }).onPhase(phase),
+          // A method: soaks run under tsx, which names other functions by a helper that a page does not have.
+          onStatus({ phase }) {
+            (globalThis as unknown as { onPhase(phase: string): void }).onPhase(phase);
+          },
         });
       },
       { url: this.#url, database: this.#database },
