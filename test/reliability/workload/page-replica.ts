@@ -121,6 +121,7 @@ export class PageReplica implements ReadReplica {
   /** The page's process ends at once, as when it has no memory. */
   async kill(): Promise<void> {
     const page = this.#page!;
+    this.abandon();
     const crashed = page.waitForEvent("crash");
     const session = await page.context().newCDPSession(page);
     session.send("Page.crash").catch(() => {});

@@ -82,9 +82,7 @@ export class ReplicaSet {
   }
 
   async killPage(n: number): Promise<void> {
-    const page = this.#pages[n]!;
-    page.abandon();
-    await page.kill();
+    await this.#pages[n]!.kill();
     await this.#reopen();
   }
 
