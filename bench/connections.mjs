@@ -8,7 +8,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { resolve } from "node:path";
-import { describeMachine } from "./machine.mjs";
 import { cpuSecondsOf, statusMb } from "./process.mjs";
 import { readOptions } from "./read-options.mjs";
 import { serve } from "./served.mjs";
@@ -21,7 +20,6 @@ const OPENED_AT_ONCE = 200;
 const CLIENTS = 20;
 const PIPELINED = 1000;
 
-console.log(describeMachine());
 for (const [name, checkout] of [["this"], ...(options.against === undefined ? [] : [["other", resolve(options.against)]])]) {
   const server = await serve(checkout);
   const sockets = [];

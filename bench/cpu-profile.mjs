@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Variables of the environment of a process that is to write its profiles into the folder. */
-export const profiledInto = (folder) => ({ NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${folder}` });
+/** Arguments of a node that is to write its profiles into the folder. */
+export const profiledInto = (folder) => ["--cpu-prof", `--cpu-prof-dir=${folder}`];
 
 /**
  * One line for each of the places that take most of each thread's own time, threads with most of it first.

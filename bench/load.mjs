@@ -128,9 +128,9 @@ function load({ port, pid }, { method = "POST", path, paths, bodies }, connectio
   });
 }
 
-async function open(name, checkout, env = {}) {
+async function open(name, checkout, nodeArgs = []) {
   const cluster = options.postgres === undefined ? undefined : await startCluster(options.postgres);
-  const server = await serve(checkout, cluster === undefined ? env : { ...env, LODESTONE_DATABASE_URL: cluster.url });
+  const server = await serve(checkout, cluster === undefined ? {} : { LODESTONE_DATABASE_URL: cluster.url }, nodeArgs);
   await makeTable(server, "rows", { data, rows: ROWS, dimension: DIMENSION });
   await makeTable(server, "inserted", { data, rows: 0, dimension: DIMENSION });
   await makeTable(server, "updated", { data, rows: UPDATED_ROWS, dimension: DIMENSION });
@@ -253,7 +253,7 @@ const contenders = [];
 const yardsticks = [];
 const profiles = options.profile ? mkdtempSync(join(tmpdir(), "lodestone-profiles-")) : undefined;
 try {
-  contenders.push(await open("this", undefined, profiles === undefined ? {} : profiledInto(profiles)));
+  contenders.push(await open("this", undefined, profiles === undefined ? [] : profiledInto(profiles)));
   if (options.against) contenders.push(await open("other", resolve(options.against)));
   if (kinds.includes("searches")) for (const name of ["http", "koa"]) yardsticks.push(await openYardstick(name, contenders[0].answer));
   const where = options.postgres === undefined ? "embedded" : "PostgreSQL";

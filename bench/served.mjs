@@ -18,14 +18,15 @@ const BULK_ROWS = 1000;
 /**
  * @param checkout  a built checkout of the project.
  * @param env       more variables of the server's environment.
+ * @param nodeArgs  of node itself.
  * @returns {Promise<{port, pid, send(method, path, body), another(method, path, body), stop()}>} with a database to put tables
  * into; `another` sends on a second connection.
  */
-export async function serve(checkout = OWN_CHECKOUT, env = {}) {
+export async function serve(checkout = OWN_CHECKOUT, env = {}, nodeArgs = []) {
   const directory = mkdtempSync(join(tmpdir(), "lodestone-bench-"));
   const removed = () => rmSync(directory, { recursive: true, force: true });
   try {
-    const server = await start({ checkout, directory, env });
+    const server = await start({ checkout, directory, env, nodeArgs });
     const stop = async () => {
       await server.stop();
       removed();
@@ -44,10 +45,14 @@ export async function serve(checkout = OWN_CHECKOUT, env = {}) {
  * @param args  more arguments of `lodestone serve`.
  * @returns {Promise<{port, pid, send(method, path, body), another(method, path, body), stop()}>} once it listens; it may not be ready yet.
  */
-export async function start({ checkout = OWN_CHECKOUT, directory, args = [], env = {} }) {
-  const child = spawn(process.execPath, [join(checkout, "dist/cli/main.js"), "serve", "--port", "0", "--data-dir", directory, ...args], {
-    env: { ...process.env, LODESTONE_LOG_LEVEL: "info", ...env },
-  });
+export async function start({ checkout = OWN_CHECKOUT, directory, args = [], env = {}, nodeArgs = [] }) {
+  const child = spawn(
+    process.execPath,
+    [...nodeArgs, join(checkout, "dist/cli/main.js"), "serve", "--port", "0", "--data-dir", directory, ...args],
+    {
+      env: { ...process.env, LODESTONE_LOG_LEVEL: "info", ...env },
+    },
+  );
   const agents = [0, 1].map(() => new Agent({ keepAlive: true, maxSockets: 1 }));
   const stop = async () => {
     for (const agent of agents) agent.destroy();
