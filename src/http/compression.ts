@@ -6,7 +6,7 @@ import type { Context } from "koa";
 
 /** Smaller ones fit in a packet as they are. */
 const LEAST_BYTES = 1024;
-/** 1: three quarters of what the default saves, in a third of its time. */
+/** 1: beside the default level vectors take 5 % more bytes and 0.4 of the time, records a fifth more bytes and 0.9 of the time. */
 const LEVEL = 1;
 
 const compressed = promisify(gzip);

@@ -89,6 +89,7 @@ export class FollowedBranch {
   /** Of all changes that were read. */
   #readBytes = 0;
   #resting: NodeJS.Timeout | undefined;
+  #isReplaced = false;
 
   private constructor(ref: BranchRef, records: ReplicatedRecords, feed: ChangeFeed, start: Start, onFault: (error: unknown) => void) {
     this.ref = ref;
@@ -197,6 +198,8 @@ export class FollowedBranch {
     const look = async (): Promise<void> => {
       try {
         if (performance.now() < until && (await this.#feed.backlogBytes(this.ref)) <= RESTING_BYTES) return this.#lookLater(look);
+        // Meanwhile another one may have come, whose rows these are now.
+        if (this.#isReplaced) return;
         await this.#feed.release(this.life);
         onOver();
       } catch (error) {
@@ -210,10 +213,12 @@ export class FollowedBranch {
 
   /** Another one follows the branch from now on, and what is kept is kept for that. */
   replaced(): void {
+    this.#isReplaced = true;
     clearTimeout(this.#resting);
   }
 
   #lookLater(look: () => Promise<void>): void {
+    if (this.#isReplaced) return;
     this.#resting = setTimeout(() => void look(), RESTS_MS).unref();
   }
 

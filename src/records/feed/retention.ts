@@ -2,8 +2,8 @@
  * Decides which rows of the outboxes are still needed. Every process that follows a branch has a row in
  * `lodestone.followers` with its position. What all of them have seen is removed, and `lodestone.feeds.horizon`
  * remembers how far. A process that was not heard from for `LEASE` no longer holds rows back (nor does a follower that has said that
- * it needs none, `release`); if it returns, it finds its position below the horizon and reads everything again. Horizon and rows change in one transaction,
- * so whoever reads both in one snapshot sees a consistent state.
+ * it needs none, `release`); if it returns, it finds its position below the horizon and reads everything again. Horizon and rows
+ * change in one transaction, so whoever reads both in one snapshot sees a consistent state.
  *
  * An idle branch costs nothing: only a follower that was given outbox rows writes that they are no longer
  * needed. Besides that, each server writes one row a minute, `lodestone.processes`, that it is still there.
