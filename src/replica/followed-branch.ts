@@ -323,12 +323,12 @@ export class FollowedBranch {
   }
 
   /** undefined: the position is too old, or of another life. */
-  async #changesSince(from: FeedPosition): Promise<Omit<Group, "read" | "frames"> | undefined> {
+  async #changesSince(from: FeedPosition, isForeign = false): Promise<Omit<Group, "read" | "frames"> | undefined> {
     let batches: FeedBatch[] | undefined = [];
     let bytes = 0;
     for (let position = from; ; ) {
       const only = new Map([...this.#tables.values()].map(({ name, columns }) => [name, [...columns]]));
-      const changes = await this.#feed.readSince(this.ref, position, this.life, { only });
+      const changes = await this.#feed.readSince(this.ref, position, this.life, { only, isForeign });
       if (changes === null) return undefined;
       for (const batch of changes.batches) {
         bytes += bytesOf(batch);
@@ -350,7 +350,7 @@ export class FollowedBranch {
     const result = new Promise<Next>((resolve, reject) => {
       run = async () => {
         try {
-          const changes = await this.#changesSince(position.feed);
+          const changes = await this.#changesSince(position.feed, true);
           if (changes === undefined) return resolve({ restart: "The position is too old." });
           if (changes.batches === undefined) return resolve({ restart: "Too much has changed: a new snapshot is less." });
           const frames = framesOf({ ...changes, frames: new Map() }, definition);

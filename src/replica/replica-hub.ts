@@ -17,7 +17,7 @@ export interface ChangesRequest extends ReplicaRequest {
 }
 
 /** So that proxies and clients see that the connection lives. */
-const ALIVE_EVERY_MS = 30_000;
+const ALIVE_EVERY_MS = 50_000;
 /** A group without changes for a replica only moves its position, and is not told more often. */
 const POSITION_EVERY_MS = 50;
 const JOINED_BYTES = 64 * 1024;

@@ -76,6 +76,16 @@ describe("the requests of a replica", () => {
     expect(await changes({ columns: ["v"], position: future, wait: 0 })).toMatchObject([{ type: "open" }, { type: "restart" }]);
   });
 
+  it.each(["20:10:", "0:10:", "10:20:25", "10:18446744073709551616:", "10:20:/20:10:/14,3"])(
+    "a position that PostgreSQL would refuse (%s) is answered with restart, and is nobody else's fault",
+    async (feed) => {
+      const [life] = (await positionOf()).split("~");
+      const position = [life, "00000000", "1", feed].join("~");
+      expect(await changes({ columns: ["v"], position, wait: 0 })).toMatchObject([{ type: "open" }, { type: "restart" }]);
+      expect(server.log).not.toMatch(/"level":(50|60)/);
+    },
+  );
+
   it.each([
     [`${TABLE}/replica`, 400, "columns: expected 1 to 100 names separated by commas."],
     [`${TABLE}/replica?columns=absent`, 400, 'columns[0]: table "things" has no column "absent".'],

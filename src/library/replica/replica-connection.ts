@@ -20,7 +20,7 @@ export interface ReplicaAddress {
 export const isRefusal = (error: unknown): error is LodestoneError => error instanceof LodestoneError && error.code === "INVALID";
 
 /** Nothing has come for longer than the server is silent. */
-const SILENCE_MS = 75_000;
+const SILENCE_MS = 125_000;
 
 export class ReplicaConnection {
   readonly #address: ReplicaAddress;

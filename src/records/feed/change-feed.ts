@@ -147,10 +147,10 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     const parsed = parsePosition(position);
     const changes = parsed === undefined ? null : await this.#readChanges(ref, parsed, incarnation, options);
     if (changes === null) {
-      this.#retention.forget(incarnation);
+      if (options.isForeign !== true) this.#retention.forget(incarnation);
       return null;
     }
-    await this.#retention.follow(changes.branch, parsed!.snapshot);
+    if (options.isForeign !== true) await this.#retention.follow(changes.branch, parsed!.snapshot);
     if (changes.hasRows) this.#retention.delivered(incarnation, changes.position.partial?.target ?? changes.position.snapshot);
     return {
       position: formatPosition(changes.position),

@@ -64,6 +64,8 @@ export interface FeedReadOptions {
   readonly parts?: ReadonlyMap<string, Part> | undefined;
   /** Only these tables, by name, and these of their columns. One that is not there (any more) is left out. */
   readonly only?: ReadonlyMap<string, readonly string[]> | undefined;
+  /** A caller's position, not this follower's: nothing is kept for it, nor forgotten when it is too old. */
+  readonly isForeign?: boolean;
   /**
    * Reads what this snapshot sees instead of the current state. The snapshot must see everything that the
    * position does (`isSeenBy`).

@@ -19,20 +19,37 @@ export interface Position {
 
 const SNAPSHOT = /^(\d{1,20}):(\d{1,20}):(\d{1,20}(,\d{1,20})*)?$/;
 const ROW = /^(\d{1,20}),(\d{1,19})$/;
+const MAX_TXID = 2n ** 64n - 1n;
+const MAX_SEQ = 2n ** 63n - 1n;
 
 export function formatPosition(position: Position): string {
   const { snapshot, partial } = position;
   return partial === undefined ? snapshot : `${snapshot}/${partial.target}/${partial.txid},${partial.seq}`;
 }
 
-/** undefined for anything that `formatPosition` did not make: a position may come from a damaged file. */
+/** undefined for anything that PostgreSQL would refuse: a position may come from a damaged file, or from a caller. */
 export function parsePosition(text: string): Position | undefined {
   const [snapshot, target, row, ...rest] = text.split("/");
-  if (snapshot === undefined || !SNAPSHOT.test(snapshot) || rest.length > 0) return undefined;
+  if (snapshot === undefined || !isSnapshot(snapshot) || rest.length > 0) return undefined;
   if (target === undefined) return { snapshot };
   const found = ROW.exec(row ?? "");
-  if (!SNAPSHOT.test(target) || found === null) return undefined;
-  return { snapshot, partial: { target, txid: found[1]!, seq: found[2]! } };
+  if (!isSnapshot(target) || found === null) return undefined;
+  const [, txid, seq] = found;
+  if (BigInt(txid!) > MAX_TXID || BigInt(seq!) > MAX_SEQ) return undefined;
+  return { snapshot, partial: { target, txid: txid!, seq: seq! } };
+}
+
+/** As pg_snapshot's own input: 0 < xmin ≤ the running transactions, in order, < xmax. */
+function isSnapshot(text: string): boolean {
+  if (!SNAPSHOT.test(text)) return false;
+  const [xmin, xmax] = [xminOf(text), xmaxOf(text)];
+  if (xmin === 0n || xmin > xmax || xmax > MAX_TXID) return false;
+  let last = xmin;
+  for (const transaction of runningOf(text)) {
+    if (transaction < last || transaction >= xmax) return false;
+    last = transaction;
+  }
+  return true;
 }
 
 /** Whether the snapshot sees everything that was delivered up to the position. */

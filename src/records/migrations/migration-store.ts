@@ -6,7 +6,7 @@ import type { Catalog } from "../catalog/catalog.ts";
 import { requireColumn } from "../catalog/column-types.ts";
 import { type BranchDocument, namingOf, shownSystemColumns, toBranchSchema, toColumnSchema } from "../catalog/document.ts";
 import { compareSchemas } from "../catalog/history/compare.ts";
-import { checksumOf, type Migration, readMigrations } from "../catalog/history/history.ts";
+import { checksumOf, knownMigrations, type Migration, readMigrations } from "../catalog/history/history.ts";
 import { requireOperations } from "../catalog/history/schema-operations.ts";
 import { MAX_COLUMNS, SchemaEditor } from "../catalog/schema-editor.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
@@ -122,9 +122,13 @@ export class MigrationStore {
       }
     }
     await this.#catalog.change(ref, async (editor, connection) => {
-      const here = await readMigrations(connection, schemaNameOf(ref), { limit: 1_000_000 });
-      const known = new Set(here.map(({ id }) => id));
-      let last = here[0]?.id;
+      const known = await knownMigrations(
+        connection,
+        schemaNameOf(ref),
+        migrations.map(({ id }) => id),
+      );
+      const [newestHere] = await readMigrations(connection, schemaNameOf(ref), { limit: 1 });
+      let last = newestHere?.id;
       const fresh: PushedMigration[] = [];
       for (const [i, migration] of migrations.entries()) {
         if (known.has(migration.id)) continue;

@@ -7,7 +7,8 @@ describe("a position of the feed", () => {
   test.each([
     { snapshot: "10:20:" },
     { snapshot: "10:20:10" },
-    { snapshot: "18446744073709551615:18446744073709551615:11,12,13" },
+    { snapshot: "11:18446744073709551615:11,12,13" },
+    { snapshot: "18446744073709551615:18446744073709551615:" },
     { snapshot: "10:20:11,15", partial: { target: "12:25:", txid: "14", seq: "9223372036854775807" } },
   ])("is read as it was written: %j", (position) => {
     expect(parsePosition(formatPosition(position))).toEqual(position);
@@ -34,6 +35,16 @@ describe("a position of the feed", () => {
     `${"1".repeat(21)}:20:`,
     `10:${"1".repeat(21)}:`,
     `10:20:${"1".repeat(21)}`,
+    // What PostgreSQL refuses.
+    "0:20:",
+    "20:10:",
+    "10:20:9",
+    "10:20:20",
+    "10:20:12,11",
+    "10:18446744073709551616:",
+    "10:20:/25:12:/14,3",
+    "10:20:/12:25:/18446744073709551616,3",
+    "10:20:/12:25:/14,9223372036854775808",
     "10:20:/",
     "10:20:/12:25:",
     "10:20:/12:25:/",
@@ -84,7 +95,11 @@ describe("a position of the feed", () => {
       const snapshots = fc
         .tuple(fc.nat(12), fc.uniqueArray(fc.nat(11), { maxLength: 4 }))
         .map(([xmax, running]) => ({ xmax, running: running.filter((transaction) => transaction < xmax).sort((a, b) => a - b) }));
-      const textOf = ({ xmax, running }: { xmax: number; running: number[] }) => `${running[0] ?? xmax}:${xmax}:${running.join(",")}`;
+      // PostgreSQL's numbers begin with 1.
+      const textOf = ({ xmax, running }: { xmax: number; running: number[] }) => {
+        const numbers = running.map((transaction) => transaction + 1);
+        return `${numbers[0] ?? xmax + 1}:${xmax + 1}:${numbers.join(",")}`;
+      };
       fc.assert(
         fc.property(snapshots, snapshots, (one, other) => {
           const sees = (snapshot: typeof one, transaction: number) =>

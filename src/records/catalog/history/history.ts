@@ -109,3 +109,16 @@ export async function readMigrations(
   );
   return rows.map(toMigration);
 }
+
+/** Which of the ids the branch has. */
+export async function knownMigrations(
+  connection: Pick<Connection, "query">,
+  schemaName: string,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await connection.query<{ id: string }>(
+    "SELECT id FROM lodestone.migrations WHERE schema_name = $1 AND id = ANY ($2::text[])",
+    [schemaName, ids],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
