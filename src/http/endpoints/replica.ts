@@ -87,7 +87,7 @@ export function replicaEndpoints({ replicas }: Services): Endpoint[] {
       body: { required: true, schema: CHANGES },
       responses: {
         200: {
-          description: `${FRAMES} A position comes at least every 50 seconds. Without \`position\` JSON: \`{"read": "<reading>~<number>", "position": …}\`, of a state that has everything written before the request.`,
+          description: `${FRAMES} A position comes at least every 45 seconds. Without \`position\` JSON: \`{"read": "<reading>~<number>", "position": …}\`, of a state that has everything written before the request.`,
           contentType: FRAMES_TYPE,
         },
       },
