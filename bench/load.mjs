@@ -1,5 +1,5 @@
 /**
- * npm run bench:load [-- --against DIR] [--seconds 3] [--rounds 3] [--only NAME] [--postgres BIN] [--profile]: what a server completes in a
+ * npm run bench:load [-- --against DIR] [--seconds 3] [--rounds 3] [--only NAME] [--postgres BIN] [--profile] [--fsync-ms 5]: what a server completes in a
  * second from 1, 16 and 64 connections, the latency of the slowest hundredth, and the CPU time of its process for each request.
  *   searches      10,000 vectors of 128 dimensions, top 10 by cosine, eventual consistency; checked against the oracle first
  *   inserts       of one record with such a vector, into another table; all acknowledged ones are counted afterwards
@@ -17,6 +17,8 @@
  *   --profile       with --only: where this server's time goes for each request (or record), by V8's profiler in each of its threads
  *   --postgres BIN  both servers on PostgreSQL, each in a cluster of its own made by the programs of this folder (fsync on), and
  *                   inserts of the same row by pgbench
+ *   --fsync-ms MS   embedded: each fsync takes so much longer, as on a slow disk (5: a hard disk with a cache; 0: none), and the
+ *                   fsyncs for each record are counted
  * Exit code 1 if any response is not a success.
  */
 import { spawn } from "node:child_process";
@@ -25,6 +27,7 @@ import { cpus, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import autocannon from "autocannon";
+import { countingFsyncs, fsyncsIn } from "./counted-fsyncs.mjs";
 import { describeProfiles, profiledInto } from "./cpu-profile.mjs";
 import { makeData } from "./data.mjs";
 import { idOf, oracle, verify } from "./oracle.mjs";
@@ -53,7 +56,11 @@ const options = readOptions(import.meta.url, {
   postgres: { type: "string" },
   connections: { type: "string", default: "1,16,64" },
   profile: { type: "boolean", default: false },
+  "fsync-ms": { type: "string" },
 });
+const fsyncMs = options["fsync-ms"];
+if (fsyncMs !== undefined && !(Number(fsyncMs) >= 0)) throw new Error("--fsync-ms: expected milliseconds.");
+if (fsyncMs !== undefined && options.postgres !== undefined) throw new Error("--fsync-ms: the fsyncs of PostgreSQL are its own.");
 const CONNECTIONS = options.connections.split(",").map(Number);
 if (options.profile && options.only === undefined) throw new Error("--profile: name one kind by --only.");
 const [seconds, rounds] = [Number(options.seconds), Number(options.rounds)];
@@ -130,7 +137,10 @@ function load({ port, pid }, { method = "POST", path, paths, bodies }, connectio
 
 async function open(name, checkout, nodeArgs = []) {
   const cluster = options.postgres === undefined ? undefined : await startCluster(options.postgres);
-  const server = await serve(checkout, cluster === undefined ? {} : { LODESTONE_DATABASE_URL: cluster.url }, nodeArgs);
+  const fsyncs = fsyncMs === undefined ? undefined : join(fsyncFolder, name);
+  const counting = fsyncs === undefined ? { nodeArgs: [], env: {} } : countingFsyncs(fsyncs, Number(fsyncMs));
+  const env = { ...(cluster !== undefined && { LODESTONE_DATABASE_URL: cluster.url }), ...counting.env };
+  const server = await serve(checkout, env, [...nodeArgs, ...counting.nodeArgs]);
   await makeTable(server, "rows", { data, rows: ROWS, dimension: DIMENSION });
   await makeTable(server, "inserted", { data, rows: 0, dimension: DIMENSION });
   await makeTable(server, "updated", { data, rows: UPDATED_ROWS, dimension: DIMENSION });
@@ -140,7 +150,7 @@ async function open(name, checkout, nodeArgs = []) {
     await server.stop();
     await cluster?.stop();
   };
-  return { name, checkout, server: { ...server, stop }, cluster, answer, done: 0, inserted: 0, imports: 0, failed: 0 };
+  return { name, checkout, server: { ...server, stop }, cluster, answer, fsyncs, done: 0, inserted: 0, imports: 0, failed: 0 };
 }
 
 /** A server that does nothing, see yardstick-server.mjs. */
@@ -236,7 +246,9 @@ async function compareImports() {
 
 async function measure(contender, kind, connections) {
   const inserting = BESIDE_INSERTS.includes(kind) ? load(contender.server, INSERTS, INSERTING, seconds, INSERTS_A_SECOND) : undefined;
+  const fsyncsBefore = contender.fsyncs === undefined ? 0 : fsyncsIn(contender.fsyncs);
   const result = await load(contender.server, LOADS[kind], connections, seconds);
+  if (contender.fsyncs !== undefined) result.fsyncs = (fsyncsIn(contender.fsyncs) - fsyncsBefore) / result.succeeded;
   const beside = await inserting;
   contender.failed += result.failed + (beside?.failed ?? 0);
   const { records = 0 } = LOADS[kind];
@@ -245,18 +257,21 @@ async function measure(contender, kind, connections) {
   return result;
 }
 
-const inWords = (kind, connections, name, { perSecond, p50Ms, p99Ms, cpuMs: ms }) =>
+const inWords = (kind, connections, name, { perSecond, p50Ms, p99Ms, cpuMs: ms, fsyncs }) =>
   `${kind.padEnd(12)} ${String(connections).padStart(3)} connections  ${name.padEnd(7)} ${perSecond.toFixed(0).padStart(7)} a second, ` +
-  `p50 ${p50Ms.toFixed(2)}, p99 ${p99Ms.toFixed(2)} ms, ${ms.toFixed(2)} CPU ms each`;
+  `p50 ${p50Ms.toFixed(2)}, p99 ${p99Ms.toFixed(2)} ms, ${ms.toFixed(2)} CPU ms each` +
+  (Number.isFinite(fsyncs) ? `, ${fsyncs.toFixed(3)} fsyncs each` : "");
 
 const contenders = [];
 const yardsticks = [];
 const profiles = options.profile ? mkdtempSync(join(tmpdir(), "lodestone-profiles-")) : undefined;
+const fsyncFolder = mkdtempSync(join(tmpdir(), "lodestone-fsyncs-"));
 try {
   contenders.push(await open("this", undefined, profiles === undefined ? [] : profiledInto(profiles)));
   if (options.against) contenders.push(await open("other", resolve(options.against)));
   if (kinds.includes("searches")) for (const name of ["http", "koa"]) yardsticks.push(await openYardstick(name, contenders[0].answer));
-  const where = options.postgres === undefined ? "embedded" : "PostgreSQL";
+  const disk = fsyncMs === undefined ? "" : `, ${fsyncMs} ms more for each fsync`;
+  const where = options.postgres === undefined ? `embedded${disk}` : "PostgreSQL";
   console.log(
     `${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores, Node ${process.version}, ${where}; ${ROWS} × ${DIMENSION}, ` +
       `${rounds} × ${seconds} s each`,
@@ -279,7 +294,7 @@ try {
       const medians = new Map();
       for (const [name, own] of results) {
         const median = (key) => summarize(own.map((result) => result[key])).median;
-        medians.set(name, Object.fromEntries(["perSecond", "p50Ms", "p99Ms", "cpuMs"].map((key) => [key, median(key)])));
+        medians.set(name, Object.fromEntries(["perSecond", "p50Ms", "p99Ms", "cpuMs", "fsyncs"].map((key) => [key, median(key)])));
         console.log(inWords(kind, connections, name, medians.get(name)));
       }
       const [own, other, koa] = ["this", "other", "koa"].map((name) => medians.get(name));
@@ -306,6 +321,7 @@ try {
   }
 } finally {
   for (const { server } of [...contenders, ...yardsticks]) await server.stop();
+  rmSync(fsyncFolder, { recursive: true });
 }
 if (profiles !== undefined) {
   console.log(

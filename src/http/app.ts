@@ -179,7 +179,10 @@ export function createApp(options: AppOptions): App {
     const place = endpoint.always === true ? undefined : admission.enter(caller, announcedBytes(ctx, endpoint), connection);
     let isStreaming = false;
     try {
-      const body = endpoint.body === undefined ? undefined : await readJson(ctx.req, endpoint.body, limits, place);
+      const body =
+        endpoint.body === undefined
+          ? undefined
+          : await readJson(ctx.req, { required: endpoint.body.required, vectors: destination.vectors }, limits, place);
       destination.checkBody(body);
       const budget = openBudget(ctx, caller);
       const request = new RoutedRequest(router, {

@@ -10,7 +10,7 @@ import { LodestoneError } from "../errors/lodestone-error.ts";
 import type { ApiRequest, ApiResponse, Endpoint, Method } from "./endpoint.ts";
 import { authorize, type Caller } from "./keys/access-keys.ts";
 import { parsePath, parseQuery } from "./parameters.ts";
-import { compileSchema, SchemaFaultError, type Validate } from "./validation.ts";
+import { compileSchema, SchemaFaultError, type Validate, type VectorPlaces, vectorPlaces } from "./validation.ts";
 
 interface Route {
   readonly endpoint: Endpoint;
@@ -18,6 +18,7 @@ interface Route {
   /** Of the path's parameters. */
   readonly names: readonly string[];
   readonly validate: Validate | undefined;
+  readonly vectors: VectorPlaces | undefined;
 }
 
 /** Where a request goes. */
@@ -25,6 +26,8 @@ export interface Destination {
   readonly endpoint: Endpoint;
   /** What the path and the query say. @throws {LodestoneError} INVALID, and FORBIDDEN where the caller may not go. */
   readonly address: (querystring: string, caller: Caller | undefined) => Pick<ApiRequest, "path" | "ref" | "query">;
+  /** Where its body has vectors. */
+  readonly vectors: VectorPlaces | undefined;
   /** @throws {LodestoneError} INVALID where the body does not fit. */
   readonly checkBody: (body: unknown) => void;
 }
@@ -43,6 +46,7 @@ export class EndpointRouter {
       layer: this.#router.register(pattern, [method], []) as Layer,
       names: names.map((name) => (name === "db" ? "database" : name)),
       validate: body === undefined ? undefined : compileSchema(body.schema),
+      vectors: body === undefined ? undefined : vectorPlaces(body.schema),
     };
     const count = segmentsOf(pattern);
     const routes = this.#routes.get(count);
@@ -52,10 +56,11 @@ export class EndpointRouter {
 
   /** The first endpoint that matches path and method. */
   find(method: string, path: string): Destination | undefined {
-    for (const { layer, endpoint, names, validate } of this.#routes.get(segmentsOf(path)) ?? []) {
+    for (const { layer, endpoint, names, validate, vectors } of this.#routes.get(segmentsOf(path)) ?? []) {
       if (!layer.methods.includes(method) || !layer.match(path)) continue;
       return {
         endpoint,
+        vectors,
         address(querystring, caller) {
           const { path: values, ref } = parsePath(names, layer.captures(path));
           if (caller !== undefined) authorize(caller, endpoint.access, ref.database || (values.database ?? ""));

@@ -3,16 +3,20 @@
  * error into a sentence that names the field, what was expected and what was got: `size: expected an integer
  * from 1 to 1,000, got 0`.
  */
-import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
+import { Ajv2020, type ErrorObject, type FuncKeywordDefinition, type ValidateFunction } from "ajv/dist/2020.js";
 import { LodestoneError } from "../errors/lodestone-error.ts";
 import { inWords, quoted } from "../errors/value-in-words.ts";
+import { expectedFloat32, firstNotFloat32 } from "../search/query-vector.ts";
 
 /** A JSON Schema of draft 2020-12, as OpenAPI 3.1 takes it. */
 export interface JsonSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** Throws LodestoneError INVALID when the value does not fit. Takes the nulls of optional members out of it first, in place. */
+/**
+ * Throws LodestoneError INVALID when the value does not fit. In place: takes the nulls of optional members out of it first, and
+ * makes the vectors of queries typed arrays.
+ */
 export type Validate = (value: unknown) => void;
 
 interface Fault {
@@ -36,7 +40,7 @@ export class SchemaFaultError extends LodestoneError {
 
 /**
  * What the schemas say beside JSON Schema. `x-beyond-maximum`: the retired service's text for a number above the maximum.
- * `x-not-offered`: sentences for values and members that the retired service took.
+ * `x-not-offered`: sentences for values and members that the retired service took. `x-vector`: see below.
  */
 const EXTENSIONS = ["x-beyond-maximum", "x-not-offered"];
 
@@ -55,6 +59,49 @@ const ajv = new Ajv2020({
 
 ajv.addVocabulary(EXTENSIONS);
 
+/**
+ * A list of numbers that becomes a Float32Array. Its elements, of which there may be thousands, are looked at here alone: neither
+ * by the check of the body (json-body.ts) nor by the search.
+ */
+export const VECTOR: JsonSchema = { type: "array", items: { type: "number" }, "x-vector": true };
+
+const readVector: NonNullable<FuncKeywordDefinition["validate"]> = (_schema: unknown, list: unknown[], _parent, place) => {
+  const vector = new Float32Array(list.length);
+  const index = firstNotFloat32(list, vector);
+  if (index < 0) {
+    place!.parentData[place!.parentDataProperty] = vector;
+    return true;
+  }
+  readVector.errors = [{ keyword: "x-vector", params: { index, message: expectedFloat32(list[index]) } }];
+  return false;
+};
+
+ajv.addKeyword({ keyword: "x-vector", type: "array", schemaType: "boolean", modifying: true, validate: readVector });
+
+const isVector = (schema: unknown): boolean => (schema as JsonSchema | null)?.["x-vector"] === true;
+
+/** Where vectors are in a body: what fits the schema holds nothing there but numbers. */
+export type VectorPlaces = true | { readonly [member: string]: VectorPlaces };
+
+/** undefined: the schema has no vectors. */
+export function vectorPlaces(schema: JsonSchema): VectorPlaces | undefined {
+  if (isVector(schema) || isVector(schema.items)) return true;
+  const members = Object.entries((schema.properties as Record<string, JsonSchema> | undefined) ?? {});
+  const places = members.flatMap(([name, member]) => {
+    const place = vectorPlaces(member);
+    return place === undefined ? [] : [[name, place] as const];
+  });
+  return places.length === 0 ? undefined : Object.fromEntries(places);
+}
+
+/** A copy for the validator, in which the keyword alone checks the elements of vectors. */
+function withoutElements(schema: JsonSchema): JsonSchema {
+  return JSON.parse(JSON.stringify(schema), (_key, node) => {
+    if (isVector(node)) delete node.items;
+    return node;
+  });
+}
+
 /** Compiles the schema with the first value that it is to check: no start needs all of them. */
 export function compileSchema(schema: JsonSchema): Validate {
   let validate: ValidateFunction | undefined;
@@ -62,7 +109,7 @@ export function compileSchema(schema: JsonSchema): Validate {
   return (value) => {
     if (validate === undefined) {
       dropNulls = nullDropper(schema);
-      validate = ajv.compile(schema);
+      validate = ajv.compile(vectorPlaces(schema) === undefined ? schema : withoutElements(schema));
     }
     dropNulls?.(value);
     if (validate(value)) return;
@@ -80,6 +127,8 @@ function toFault(error: ErrorObject): Fault {
   // An error about a member is reported at the member, where the reader looks for it.
   const member = parameters.missingProperty ?? parameters.additionalProperty ?? parameters.propertyName;
   const all = typeof member === "string" ? [...steps, member] : steps;
+  if (error.keyword === "x-vector")
+    return { steps, path: pathOf([...steps, String(parameters.index)]), message: parameters.message as string, isWhole: false };
   const beyond = error.keyword === "maximum" ? (error.parentSchema as JsonSchema)["x-beyond-maximum"] : undefined;
   if (typeof beyond === "string") return { steps, path: pathOf(all), message: beyond, isWhole: true };
   return { steps, path: pathOf(all), message: messageOf(error), isWhole: false };

@@ -16,6 +16,7 @@ import { fromFirst, ownAnswers, toResponse } from "./search-outcome.ts";
 import { SearchQueue } from "./search-queue.ts";
 import type {
   BranchSearchStatus,
+  QueryVector,
   SearchCallOptions,
   SearchStore,
   SearchStoreStatus,
@@ -116,7 +117,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
   async vectorSearchMany(
     ref: BranchRef,
     table: string,
-    request: Omit<VectorSearchRequest, "queryVector"> & { queryVectors: readonly (readonly number[])[] },
+    request: Omit<VectorSearchRequest, "queryVector"> & { queryVectors: readonly QueryVector[] },
     options?: SearchCallOptions,
   ): Promise<VectorSearchResponse[]> {
     const { answers } = await this.search(ref, table, request, checkQueryVectors(request.queryVectors), options);

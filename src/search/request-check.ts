@@ -11,8 +11,9 @@ import { inWords, quoted } from "../errors/value-in-words.ts";
 import { requireTable } from "../records/catalog/branch-rows.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../records/schema.ts";
 import { isWholeNumber } from "../text/whole-number.ts";
+import { expectedFloat32, firstNotFloat32 } from "./query-vector.ts";
 import type { SearchJob } from "./search-messages.ts";
-import type { SimilarityFunction, VectorSearchRequest } from "./search-store.ts";
+import type { QueryVector, SimilarityFunction, VectorSearchRequest } from "./search-store.ts";
 
 export const DEFAULT_SIZE = 10;
 export const MAX_SIZE = 1_000;
@@ -22,7 +23,7 @@ export const MAX_QUERY_VECTORS = 100;
 export interface Query {
   /** `queryVector` or `queryVectors[3]`, for messages. */
   readonly name: string;
-  readonly vector: readonly number[];
+  readonly vector: QueryVector;
 }
 
 /**
@@ -65,7 +66,7 @@ export function checkQueryVectors(vectors: unknown): Query[] {
   if (vectors.length < 1 || vectors.length > MAX_QUERY_VECTORS) {
     throw invalid("queryVectors", `expected 1 to ${MAX_QUERY_VECTORS} vectors, got ${vectors.length}`);
   }
-  return vectors.map((vector, i) => ({ name: `queryVectors[${i}]`, vector: vector as readonly number[] }));
+  return vectors.map((vector, i) => ({ name: `queryVectors[${i}]`, vector: vector as QueryVector }));
 }
 
 function checkColumn(table: TableInfo, name: unknown): ColumnInfo {
@@ -98,22 +99,18 @@ function checkQuery(
   similarity: SimilarityFunction,
   target: Float32Array,
 ): void {
-  if (!Array.isArray(vector)) throw invalid(name, `expected a list of ${dimension} numbers, got ${inWords(vector)}`);
+  if (!Array.isArray(vector) && !(vector instanceof Float32Array))
+    throw invalid(name, `expected a list of ${dimension} numbers, got ${inWords(vector)}`);
   if (vector.length !== dimension) {
     const elements = `${vector.length} ${vector.length === 1 ? "element" : "elements"}`;
     throw new LodestoneError("INVALID", `${name} has ${elements}; column ${quoted(column.name)} has dimension ${dimension}.`);
   }
-  let isZero = true;
-  for (let i = 0; i < dimension; i++) {
-    const element: unknown = vector[i];
-    if (typeof element !== "number") throw invalid(`${name}[${i}]`, `expected a number, got ${inWords(element)}`);
-    target[i] = element;
-    const stored = target[i]!;
-    if (!Number.isFinite(stored))
-      throw invalid(`${name}[${i}]`, `expected a finite number within the range of float32 (±3.4028235e38), got ${element}`);
-    if (stored !== 0) isZero = false;
+  if (vector instanceof Float32Array) target.set(vector);
+  else {
+    const index = firstNotFloat32(vector, target);
+    if (index >= 0) throw invalid(`${name}[${index}]`, expectedFloat32(vector[index]));
   }
-  if (isZero && similarity === "cosineSimilarity") {
+  if (similarity === "cosineSimilarity" && target.every((element) => element === 0)) {
     throw invalid(name, "the zero vector has no direction, so cosineSimilarity is not defined for it; use l1 or l2, or another vector");
   }
 }

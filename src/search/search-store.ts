@@ -10,9 +10,12 @@ import type { TextPlan } from "./text/text-request.ts";
 
 export type SimilarityFunction = Similarity;
 
+/** A Float32Array holds finite numbers alone: it was checked when it was made. A list is checked by the search. */
+export type QueryVector = readonly number[] | Float32Array;
+
 export interface VectorSearchRequest {
   column: string;
-  queryVector: readonly number[];
+  queryVector: QueryVector;
   similarityFunction?: SimilarityFunction;
   /** 1 to 1,000; default 10. */
   size?: number;
@@ -99,7 +102,7 @@ export interface SearchStore {
   vectorSearchMany(
     ref: BranchRef,
     table: string,
-    request: Omit<VectorSearchRequest, "queryVector"> & { queryVectors: readonly (readonly number[])[] },
+    request: Omit<VectorSearchRequest, "queryVector"> & { queryVectors: readonly QueryVector[] },
     options?: SearchCallOptions,
   ): Promise<VectorSearchResponse[]>;
   /** Records by their words, of each table the best, all tables at one position. */

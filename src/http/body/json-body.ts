@@ -5,22 +5,26 @@
  */
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { JsonValue } from "../../records/requests.ts";
+import type { VectorPlaces } from "../validation.ts";
 
-/** @throws {LodestoneError} INVALID, with the position or the path of the fault. */
-export function parseJsonBody(text: string, maxDepth: number): JsonValue {
+/**
+ * @param vectors  lists that are left to the schema, which takes nothing there but numbers.
+ * @throws {LodestoneError} INVALID, with the position or the path of the fault.
+ */
+export function parseJsonBody(text: string, maxDepth: number, vectors?: VectorPlaces): JsonValue {
   let value: JsonValue;
   try {
     value = JSON.parse(text);
   } catch (error) {
     throw new LodestoneError("INVALID", `The body is not valid JSON: ${(error as SyntaxError).message}.`);
   }
-  checkJsonValue(value, maxDepth);
+  checkJsonValue(value, maxDepth, vectors);
   return value;
 }
 
 /** @throws {LodestoneError} INVALID, with the path of what a layer below could not trust. */
-function checkJsonValue(value: JsonValue, maxDepth: number): void {
-  const fault = findFault(value, maxDepth);
+function checkJsonValue(value: JsonValue, maxDepth: number, vectors: VectorPlaces | undefined): void {
+  const fault = findFault(value, maxDepth, vectors);
   if (fault !== undefined) throw refusalOf(fault, maxDepth);
 }
 
@@ -37,7 +41,7 @@ export interface Fault {
 }
 
 /** What a layer below could not trust, if anything. @param levelsLeft  of lists and objects, the value itself counted. */
-export function findFault(value: JsonValue, levelsLeft: number): Fault | undefined {
+export function findFault(value: JsonValue, levelsLeft: number, vectors?: VectorPlaces): Fault | undefined {
   switch (typeof value) {
     case "string":
       return findTextFault(value);
@@ -51,6 +55,7 @@ export function findFault(value: JsonValue, levelsLeft: number): Fault | undefin
   if (value === null) return undefined;
   if (levelsLeft === 0) return { message: TOO_DEEP, path: [] };
   if (Array.isArray(value)) {
+    if (vectors === true) return undefined;
     for (let i = 0; i < value.length; i++) {
       const element = value[i] as JsonValue;
       // A vector's elements, of which there may be thousands: x − x is 0 for finite ones alone.
@@ -62,10 +67,14 @@ export function findFault(value: JsonValue, levelsLeft: number): Fault | undefin
   }
   for (const key of Object.keys(value)) {
     if (key === "__proto__") return { message: '"__proto__" is not allowed as a key', path: [] };
-    const fault = findTextFault(key) ?? findFault(value[key] as JsonValue, levelsLeft - 1);
+    const fault = findTextFault(key) ?? findFault(value[key] as JsonValue, levelsLeft - 1, placesIn(vectors, key));
     if (fault !== undefined) return at(key, fault);
   }
   return undefined;
+}
+
+function placesIn(vectors: VectorPlaces | undefined, key: string): VectorPlaces | undefined {
+  return vectors !== undefined && vectors !== true && Object.hasOwn(vectors, key) ? vectors[key] : undefined;
 }
 
 function at(key: string | number, fault: Fault): Fault {

@@ -6,6 +6,7 @@ import { COLON, COMMA, LIST_BEGIN, LIST_END, MarkScan, OBJECT_BEGIN, OBJECT_END 
 import { SLICE_UNITS, yieldToEventLoop } from "../../threads/event-loop.ts";
 import type { Place } from "../admission/admission.ts";
 import type { HttpLimits } from "../http-limits.ts";
+import type { VectorPlaces } from "../validation.ts";
 import { announcesBody, checkContentType, readBody } from "./body-reader.ts";
 import { parseJsonBody } from "./json-body.ts";
 import { parseJsonInSlices } from "./json-in-slices.ts";
@@ -20,7 +21,7 @@ const SMALL_TEXT_LENGTH = 16 * 1024;
  */
 export async function readJson(
   request: IncomingMessage,
-  { required }: { readonly required: boolean },
+  { required, vectors }: { readonly required: boolean; readonly vectors: VectorPlaces | undefined },
   limits: HttpLimits,
   place: Place | undefined,
 ): Promise<unknown> {
@@ -32,7 +33,7 @@ export async function readJson(
       return await parseLargeJsonBody(text, limits, (shape) => place?.holds(memoryOf(shape)));
     }
     if (text !== "") {
-      const body = parseJsonBody(text, limits.jsonDepth);
+      const body = parseJsonBody(text, limits.jsonDepth, vectors);
       if (text.length > SMALL_TEXT_LENGTH) place?.holds(memoryOf(shapeOf(body, text.length)));
       return body;
     }

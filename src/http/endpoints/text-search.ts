@@ -21,7 +21,7 @@ import {
 import { LANGUAGES_OR_NONE } from "../../text/languages.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { COLUMN_NAME, CONSISTENCY, FILTER, objectOf, RECORD } from "../schemas.ts";
-import type { JsonSchema } from "../validation.ts";
+import { type JsonSchema, VECTOR } from "../validation.ts";
 import type { Services } from "./services.ts";
 
 const QUERY: Readonly<Record<keyof TextQuery, JsonSchema>> = {
@@ -80,7 +80,7 @@ const HYBRID: Readonly<Record<"vector" | "fusion", JsonSchema>> = {
     ...objectOf(
       {
         column: { ...COLUMN_NAME, description: "A column of type vector." },
-        queryVector: { type: "array", items: { type: "number" }, description: "As many finite numbers as the column's dimension." },
+        queryVector: { ...VECTOR, description: "As many finite numbers as the column's dimension." },
         similarityFunction: { enum: SIMILARITIES },
       },
       ["column", "queryVector"],

@@ -7,17 +7,15 @@ import { DEFAULT_SIZE, MAX_OFFSET, MAX_QUERY_VECTORS, MAX_SIZE } from "../../sea
 import type { VectorSearchRequest, VectorSearchResponse } from "../../search/search-store.ts";
 import { type ApiRequest, type Endpoint, endpoint } from "../endpoint.ts";
 import { COLUMN_NAME, CONSISTENCY, FILTER, objectOf, RECORD, SELECTION } from "../schemas.ts";
-import type { JsonSchema } from "../validation.ts";
+import { type JsonSchema, VECTOR } from "../validation.ts";
 import type { Services } from "./services.ts";
 
 interface VectorSearchBody extends Omit<VectorSearchRequest, "queryVector"> {
-  queryVector?: number[];
-  queryVectors?: number[][];
+  queryVector?: Float32Array;
+  queryVectors?: Float32Array[];
   columns?: Selection;
   cosine?: boolean;
 }
-
-const VECTOR: JsonSchema = { type: "array", items: { type: "number" } };
 
 const BODY: JsonSchema = objectOf<VectorSearchBody>(
   {

@@ -16,6 +16,7 @@ import { RESULT_BYTES } from "../search-messages.ts";
 import { toResponse } from "../search-outcome.ts";
 import type {
   BranchSearchStatus,
+  QueryVector,
   SearchCallOptions,
   SearchStore,
   SearchStoreStatus,
@@ -87,7 +88,7 @@ export class PartsSearchStore implements SearchStore {
   async vectorSearchMany(
     ref: BranchRef,
     table: string,
-    request: Request & { queryVectors: readonly (readonly number[])[] },
+    request: Request & { queryVectors: readonly QueryVector[] },
     options: SearchCallOptions = {},
   ): Promise<VectorSearchResponse[]> {
     const { queryVectors, ...rest } = request;

@@ -107,7 +107,7 @@ export function openRemoteVectors(
 ): { readonly half: VectorHalf & { readonly port: MessagePort }; close(): void } {
   const { port1, port2 } = new MessageChannel();
   const column = [...table.columns.values()].find(({ id }) => id === half.columnId)!.name;
-  const common = { column, queryVector: [...half.query], similarityFunction: half.similarity, consistency: "strong" as const };
+  const common = { column, queryVector: half.query, similarityFunction: half.similarity, consistency: "strong" as const };
   answerOver(port1, filter, (request) => search(table.name, { ...common, ...request }));
   return { half: { ...half, port: port2 }, close: () => port1.close() };
 }

@@ -18,7 +18,7 @@ import type { JsonValue } from "../../records/requests.ts";
 import type { BranchInfo, ColumnInfo, ColumnType, TableInfo } from "../../records/schema.ts";
 import { type Language, type LanguageOrNone, NO_LANGUAGE } from "../../text/languages.ts";
 import { checkSearch } from "../request-check.ts";
-import type { SimilarityFunction } from "../search-store.ts";
+import type { QueryVector, SimilarityFunction } from "../search-store.ts";
 import type { Booster, Modifier } from "./boosts.ts";
 import type { TextJob } from "./search-texts.ts";
 import { isSearchedType, SEARCHED_TYPES } from "./table-texts.ts";
@@ -55,7 +55,7 @@ export interface TextSearchScope {
 
 export interface TextSearchRequest extends TextQuery, TextSearchScope {
   /** Records near this vector are found as well, and both scores made one. */
-  vector?: { column: string; queryVector: readonly number[]; similarityFunction?: SimilarityFunction };
+  vector?: { column: string; queryVector: QueryVector; similarityFunction?: SimilarityFunction };
   fusion?: Partial<Fusion>;
 }
 
