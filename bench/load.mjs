@@ -13,6 +13,7 @@
  * The load comes from this process, on the same cores: a ratio says more than a rate.
  *   --against DIR   also a server of another built checkout, in turns with this one: medians of both, and their ratio
  *   --only NAME     one of the kinds
+ *   --rate N        so many searches (or writes) a second, in place of as many as are answered: two servers then do the same work
  *   --connections N only so many, in place of 1, 16 and 64
  *   --profile       with --only: where this server's time goes for each request (or record), by V8's profiler in each of its threads
  *   --postgres BIN  both servers on PostgreSQL, each in a cluster of its own made by the programs of this folder (fsync on), and
@@ -35,6 +36,7 @@ import { insertsByPgbench, startCluster } from "./postgres-cluster.mjs";
 import { readOptions } from "./read-options.mjs";
 import { DATABASE, makeTable, serve, tablePath } from "./served.mjs";
 import { summarize } from "./statistics.mjs";
+import { openYardstick } from "./yardstick.mjs";
 
 const ROWS = 10_000;
 const DIMENSION = 128;
@@ -56,8 +58,11 @@ const options = readOptions(import.meta.url, {
   postgres: { type: "string" },
   connections: { type: "string", default: "1,16,64" },
   profile: { type: "boolean", default: false },
+  rate: { type: "string" },
   "fsync-ms": { type: "string" },
 });
+const rate = options.rate === undefined ? undefined : Number(options.rate);
+if (rate !== undefined && !(rate >= 1)) throw new Error("--rate: expected requests a second.");
 const fsyncMs = options["fsync-ms"];
 if (fsyncMs !== undefined && !(Number(fsyncMs) >= 0)) throw new Error("--fsync-ms: expected milliseconds.");
 if (fsyncMs !== undefined && options.postgres !== undefined) throw new Error("--fsync-ms: the fsyncs of PostgreSQL are its own.");
@@ -153,25 +158,6 @@ async function open(name, checkout, nodeArgs = []) {
   return { name, checkout, server: { ...server, stop }, cluster, answer, fsyncs, done: 0, inserted: 0, imports: 0, failed: 0 };
 }
 
-/** A server that does nothing, see yardstick-server.mjs. */
-async function openYardstick(name, answer) {
-  const folder = mkdtempSync(join(tmpdir(), "lodestone-yardstick-"));
-  const file = join(folder, "answer.json");
-  writeFileSync(file, JSON.stringify(answer));
-  const child = spawn(process.execPath, [fileURLToPath(new URL("yardstick-server.mjs", import.meta.url)), name, file], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const [line] = await new Promise((done, reject) => {
-    child.stdout.once("data", (chunk) => done(String(chunk).split("\n")));
-    child.once("exit", (code) => reject(new Error(`the yardstick ${name} ended with ${code}`)));
-  });
-  const stop = async () => {
-    child.kill("SIGTERM");
-    rmSync(folder, { recursive: true });
-  };
-  return { name, server: { port: Number(new URL(line).port), pid: child.pid, stop }, failed: 0 };
-}
-
 /**
  * Everything acknowledged must be there. The last requests of a load may have been applied without a
  * response.
@@ -247,9 +233,10 @@ async function compareImports() {
 async function measure(contender, kind, connections) {
   const inserting = BESIDE_INSERTS.includes(kind) ? load(contender.server, INSERTS, INSERTING, seconds, INSERTS_A_SECOND) : undefined;
   const fsyncsBefore = contender.fsyncs === undefined ? 0 : fsyncsIn(contender.fsyncs);
-  const result = await load(contender.server, LOADS[kind], connections, seconds);
+  const result = await load(contender.server, LOADS[kind], connections, seconds, rate);
   if (contender.fsyncs !== undefined) result.fsyncs = (fsyncsIn(contender.fsyncs) - fsyncsBefore) / result.succeeded;
   const beside = await inserting;
+  if (beside !== undefined) result.besidePerSecond = beside.perSecond;
   contender.failed += result.failed + (beside?.failed ?? 0);
   const { records = 0 } = LOADS[kind];
   if (contender.answer !== undefined) contender.inserted += records * result.succeeded + (beside?.succeeded ?? 0);
@@ -257,10 +244,11 @@ async function measure(contender, kind, connections) {
   return result;
 }
 
-const inWords = (kind, connections, name, { perSecond, p50Ms, p99Ms, cpuMs: ms, fsyncs }) =>
+const inWords = (kind, connections, name, { perSecond, p50Ms, p99Ms, cpuMs: ms, fsyncs, besidePerSecond }) =>
   `${kind.padEnd(12)} ${String(connections).padStart(3)} connections  ${name.padEnd(7)} ${perSecond.toFixed(0).padStart(7)} a second, ` +
   `p50 ${p50Ms.toFixed(2)}, p99 ${p99Ms.toFixed(2)} ms, ${ms.toFixed(2)} CPU ms each` +
-  (Number.isFinite(fsyncs) ? `, ${fsyncs.toFixed(3)} fsyncs each` : "");
+  (Number.isFinite(fsyncs) ? `, ${fsyncs.toFixed(3)} fsyncs each` : "") +
+  (Number.isFinite(besidePerSecond) ? `, beside ${besidePerSecond.toFixed(0)} inserts a second` : "");
 
 const contenders = [];
 const yardsticks = [];
@@ -294,7 +282,10 @@ try {
       const medians = new Map();
       for (const [name, own] of results) {
         const median = (key) => summarize(own.map((result) => result[key])).median;
-        medians.set(name, Object.fromEntries(["perSecond", "p50Ms", "p99Ms", "cpuMs", "fsyncs"].map((key) => [key, median(key)])));
+        medians.set(
+          name,
+          Object.fromEntries(["perSecond", "p50Ms", "p99Ms", "cpuMs", "fsyncs", "besidePerSecond"].map((key) => [key, median(key)])),
+        );
         console.log(inWords(kind, connections, name, medians.get(name)));
       }
       const [own, other, koa] = ["this", "other", "koa"].map((name) => medians.get(name));

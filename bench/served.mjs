@@ -53,9 +53,9 @@ export async function start({ checkout = OWN_CHECKOUT, directory, args = [], env
       env: { ...process.env, LODESTONE_LOG_LEVEL: "info", ...env },
     },
   );
-  const agents = [0, 1].map(() => new Agent({ keepAlive: true, maxSockets: 1 }));
+  const connections = [];
   const stop = async () => {
-    for (const agent of agents) agent.destroy();
+    for (const { close } of connections) close();
     if (child.exitCode === null && child.signalCode === null) {
       child.kill("SIGTERM");
       await once(child, "exit");
@@ -63,7 +63,8 @@ export async function start({ checkout = OWN_CHECKOUT, directory, args = [], env
   };
   try {
     const port = await portOf(child);
-    const [send, another] = agents.map((agent) => (method, path, body) => sendTo(agent, port, method, path, body));
+    connections.push(connect(port), connect(port));
+    const [send, another] = connections.map((connection) => connection.send);
     return { port, pid: child.pid, send, another, stop };
   } catch (error) {
     await stop();
@@ -101,6 +102,12 @@ function portOf(child) {
     child.once("error", reject);
     child.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
   });
+}
+
+/** One kept connection. @returns {{send(method, path, body), close()}} */
+export function connect(port) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  return { send: (method, path, body) => sendTo(agent, port, method, path, body), close: () => agent.destroy() };
 }
 
 /**

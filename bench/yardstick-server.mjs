@@ -1,6 +1,6 @@
 /**
  * node bench/yardstick-server.mjs http|koa FILE: what a request costs that does nothing. Parses each body as JSON and answers the
- * bytes of FILE, by node:http alone or by Koa. Prints its address; bench/load.mjs starts it.
+ * bytes of FILE, by node:http alone or by Koa. Prints its address; yardstick.mjs starts it.
  */
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";

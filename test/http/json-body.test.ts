@@ -29,6 +29,19 @@ async function outcomeOf(work: () => unknown): Promise<unknown> {
 
 const objectWith = (keys: number, key: string): string => `{${Array.from({ length: keys }, (_, i) => `"${key}${i}":${i}`).join(",")}}`;
 
+describe("parseJsonBody", () => {
+  const vectors = { queryVector: true, vector: { queryVector: true } } as const;
+
+  it("leaves a list to the schema where that has a vector, and nowhere else", () => {
+    const left = '{"queryVector": [1, 1e999], "vector": {"queryVector": [[1], "\\u0000"]}}';
+    expect(parseJsonBody(left, 100, vectors)).toMatchObject({ queryVector: [1, Number.POSITIVE_INFINITY] });
+    expect(() => parseJsonBody(left, 100)).toThrow("queryVector[1]: the number is too large for a double");
+    expect(() => parseJsonBody('{"filter": {"queryVector": [1e999]}}', 100, vectors)).toThrow("filter.queryVector[0]: the number is");
+    expect(() => parseJsonBody('{"queryVector": {"a": 1e999}}', 100, vectors)).toThrow("queryVector.a: the number is");
+    expect(() => parseJsonBody('{"queryVector": "\\u0000"}', 100, vectors)).toThrow("queryVector: text cannot");
+  });
+});
+
 describe("parseJsonInSlices", () => {
   const json = fc.jsonValue({ depthSize: "medium" });
   const texts = fc

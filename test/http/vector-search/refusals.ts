@@ -21,7 +21,28 @@ export function describeRefusals(client: SearchClient): void {
       ["a query of the wrong dimension", { queryVector: [1, 2, 3] }, 'queryVector has 3 elements; column "v" has dimension 2.'],
       ["a text in the query", { queryVector: [1, "2"] }, 'queryVector[1]: expected a number, got "2"'],
       ["a null in the query", { queryVector: [1, null] }, "queryVector[1]: expected a number, got null"],
-      ["an element beyond float32", { queryVector: [1, 1e300] }, "queryVector[1]"],
+      ["an element beyond float32", { queryVector: [1, 1e300] }, "queryVector[1]: expected a finite number within the range of float32"],
+      ["a NUL in the query", { queryVector: [1, "\u0000"] }, "queryVector[1]: expected a number, got "],
+      ["half of a surrogate pair in the query", { queryVector: ["\ud800", 1] }, "queryVector[0]: expected a number, got "],
+      [
+        "lists without end in the query",
+        { queryVector: [1, JSON.parse(`${"[".repeat(500)}${"]".repeat(500)}`)] },
+        "queryVector[1]: expected a",
+      ],
+      ["__proto__ in the query", { queryVector: [1, JSON.parse('{"__proto__": 1}')] }, "queryVector[1]: expected a number"],
+      ["__proto__ for the query", { queryVector: JSON.parse('{"__proto__": 1}') }, "__proto__"],
+      [
+        "a text in a second query",
+        {
+          queryVector: undefined,
+          queryVectors: [
+            [1, 1],
+            [1, "2"],
+          ],
+        },
+        "queryVectors[1][1]: expected a number",
+      ],
+      ["a query that is no list", { queryVector: undefined, queryVectors: [[1, 1], 2] }, "queryVectors[1]: expected an array, got 2"],
       ["the zero vector with cosine", { queryVector: [0, 0], similarityFunction: "cosineSimilarity" }, "queryVector"],
       [
         "an unknown function",
