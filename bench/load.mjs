@@ -15,7 +15,7 @@
  *   --only NAME     one of the kinds
  *   --rate N        so many searches (or writes) a second, in place of as many as are answered: two servers then do the same work
  *   --connections N only so many, in place of 1, 16 and 64
- *   --profile       with --only: where this server's time goes for each request (or record), by V8's profiler in each of its threads
+ *   --profile       with --only: where the servers' time goes for each request (or record), by V8's profiler in each of their threads
  *   --postgres BIN  both servers on PostgreSQL, each in a cluster of its own made by the programs of this folder (fsync on), and
  *                   inserts of the same row by pgbench
  *   --fsync-ms MS   embedded: each fsync takes so much longer, as on a slow disk (5: a hard disk with a cache; 0: none), and the
@@ -253,10 +253,11 @@ const inWords = (kind, connections, name, { perSecond, p50Ms, p99Ms, cpuMs: ms, 
 const contenders = [];
 const yardsticks = [];
 const profiles = options.profile ? mkdtempSync(join(tmpdir(), "lodestone-profiles-")) : undefined;
+const profiledAs = (name) => (profiles === undefined ? [] : profiledInto(join(profiles, name)));
 const fsyncFolder = mkdtempSync(join(tmpdir(), "lodestone-fsyncs-"));
 try {
-  contenders.push(await open("this", undefined, profiles === undefined ? [] : profiledInto(profiles)));
-  if (options.against) contenders.push(await open("other", resolve(options.against)));
+  contenders.push(await open("this", undefined, profiledAs("this")));
+  if (options.against) contenders.push(await open("other", resolve(options.against), profiledAs("other")));
   if (kinds.includes("searches")) for (const name of ["http", "koa"]) yardsticks.push(await openYardstick(name, contenders[0].answer));
   const disk = fsyncMs === undefined ? "" : `, ${fsyncMs} ms more for each fsync`;
   const where = options.postgres === undefined ? `embedded${disk}` : "PostgreSQL";
@@ -315,9 +316,9 @@ try {
   rmSync(fsyncFolder, { recursive: true });
 }
 if (profiles !== undefined) {
-  console.log(
-    `profile of all its threads; with its start, the rows it was given and the warm-up, for each of ${contenders[0].done} requests`,
-  );
-  for (const line of describeProfiles(profiles, contenders[0].done)) console.log(line);
+  for (const { name, done } of contenders) {
+    console.log(`profile of all threads of ${name}; with its start, the rows it was given and the warm-up, for each of ${done} requests`);
+    for (const line of describeProfiles(join(profiles, name), done)) console.log(line);
+  }
   rmSync(profiles, { recursive: true });
 }
