@@ -143,9 +143,8 @@ function load({ port, pid }, { method = "POST", path, paths, bodies }, connectio
 async function open(name, checkout, nodeArgs = []) {
   const cluster = options.postgres === undefined ? undefined : await startCluster(options.postgres);
   const fsyncs = fsyncMs === undefined ? undefined : join(fsyncFolder, name);
-  const counting = fsyncs === undefined ? { nodeArgs: [], env: {} } : countingFsyncs(fsyncs, Number(fsyncMs));
-  const env = { ...(cluster !== undefined && { LODESTONE_DATABASE_URL: cluster.url }), ...counting.env };
-  const server = await serve(checkout, env, [...nodeArgs, ...counting.nodeArgs]);
+  const counting = fsyncs === undefined ? [] : countingFsyncs(fsyncs, Number(fsyncMs));
+  const server = await serve(checkout, cluster === undefined ? {} : { LODESTONE_DATABASE_URL: cluster.url }, [...nodeArgs, ...counting]);
   await makeTable(server, "rows", { data, rows: ROWS, dimension: DIMENSION });
   await makeTable(server, "inserted", { data, rows: 0, dimension: DIMENSION });
   await makeTable(server, "updated", { data, rows: UPDATED_ROWS, dimension: DIMENSION });
