@@ -5,7 +5,7 @@
  *   inserts       of one record with such a vector, into another table; all acknowledged ones are counted afterwards
  *   updates       of one record's vector by its id, which share no statement
  *   transactions  of 10 such inserts
- *   beside        searches, while 16 other connections insert 300 records a second
+ *   beside        searches, while 16 other connections insert 300 records a second, or as many as the server takes (printed)
  *   strong        the same searches with `consistency: "strong"`, beside the same inserts: each waits for a read of the change feed
  *                 that began after it came, so its latency less that of `beside` is how far the index is behind the records
  *   imports       `lodestone import` of 100,000 such vectors from a file (fvecs), by the checkout's own program; 1 process
@@ -14,6 +14,7 @@
  *   --against DIR   also a server of another built checkout, in turns with this one: medians of both, and their ratio
  *   --only NAME     one of the kinds
  *   --rate N        so many searches (or writes) a second, in place of as many as are answered: two servers then do the same work
+ *   --inserts N     so many records a second are inserted beside; 50 is what a server of one fsync for each takes, too
  *   --connections N only so many, in place of 1, 16 and 64
  *   --profile       with --only: where the servers' time goes for each request (or record), by V8's profiler in each of their threads
  *   --postgres BIN  both servers on PostgreSQL, each in a cluster of its own made by the programs of this folder (fsync on), and
@@ -42,7 +43,6 @@ const ROWS = 10_000;
 const DIMENSION = 128;
 const QUERIES = 50;
 const INSERTING = 16;
-const INSERTS_A_SECOND = 300;
 const OPERATIONS = 10;
 const WARM_UP_SECONDS = 5;
 const WARM_UP_CONNECTIONS = 16;
@@ -59,10 +59,13 @@ const options = readOptions(import.meta.url, {
   connections: { type: "string", default: "1,16,64" },
   profile: { type: "boolean", default: false },
   rate: { type: "string" },
+  inserts: { type: "string", default: "300" },
   "fsync-ms": { type: "string" },
 });
 const rate = options.rate === undefined ? undefined : Number(options.rate);
 if (rate !== undefined && !(rate >= 1)) throw new Error("--rate: expected requests a second.");
+const insertsASecond = Number(options.inserts);
+if (!(insertsASecond >= 1)) throw new Error("--inserts: expected records a second.");
 const fsyncMs = options["fsync-ms"];
 if (fsyncMs !== undefined && !(Number(fsyncMs) >= 0)) throw new Error("--fsync-ms: expected milliseconds.");
 if (fsyncMs !== undefined && options.postgres !== undefined) throw new Error("--fsync-ms: the fsyncs of PostgreSQL are its own.");
@@ -230,7 +233,7 @@ async function compareImports() {
 }
 
 async function measure(contender, kind, connections) {
-  const inserting = BESIDE_INSERTS.includes(kind) ? load(contender.server, INSERTS, INSERTING, seconds, INSERTS_A_SECOND) : undefined;
+  const inserting = BESIDE_INSERTS.includes(kind) ? load(contender.server, INSERTS, INSERTING, seconds, insertsASecond) : undefined;
   const fsyncsBefore = contender.fsyncs === undefined ? 0 : fsyncsIn(contender.fsyncs);
   const result = await load(contender.server, LOADS[kind], connections, seconds, rate);
   if (contender.fsyncs !== undefined) result.fsyncs = (fsyncsIn(contender.fsyncs) - fsyncsBefore) / result.succeeded;
