@@ -1,5 +1,5 @@
 /**
- * npm run bench:load [-- --against DIR] [--seconds 3] [--rounds 3] [--only NAME] [--postgres BIN] [--profile] [--fsync-ms 5]: what a server completes in a
+ * npm run bench:load [-- --against DIR] [--seconds 3] [--rounds 3] [--only NAME] [--postgres BIN] [--profile]: what a server completes in a
  * second from 1, 16 and 64 connections, the latency of the slowest hundredth, and the CPU time of its process for each request.
  *   searches      10,000 vectors of 128 dimensions, top 10 by cosine, eventual consistency; checked against the oracle first
  *   inserts       of one record with such a vector, into another table; all acknowledged ones are counted afterwards
