@@ -16,7 +16,8 @@
  *   --rate N        so many searches (or writes) a second, in place of as many as are answered: two servers then do the same work
  *   --inserts N     so many records a second are inserted beside; 50 is what a server of one fsync for each takes, too
  *   --connections N only so many, in place of 1, 16 and 64
- *   --profile       with --only: where the servers' time goes for each request (or record), by V8's profiler in each of their threads
+ *   --profile       with --only: where the servers' time goes for each request (or record) after the warm-up, by V8's profiler in each of
+ *                   their threads, their garbage collections, and with --against where the two differ
  *   --postgres BIN  both servers on PostgreSQL, each in a cluster of its own made by the programs of this folder (fsync on), and
  *                   inserts of the same row by pgbench
  *   --fsync-ms MS   embedded: each fsync takes so much longer, as on a slow disk (5: a hard disk with a cache; 0: none), and the
@@ -30,10 +31,11 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import autocannon from "autocannon";
 import { countingFsyncs, fsyncsIn } from "./counted-fsyncs.mjs";
-import { describeProfiles, profiledInto } from "./cpu-profile.mjs";
+import { describeDifferences, describeProfiles } from "./cpu-profile.mjs";
 import { makeData } from "./data.mjs";
 import { idOf, oracle, verify } from "./oracle.mjs";
 import { insertsByPgbench, startCluster } from "./postgres-cluster.mjs";
+import { beginProfile, endProfile, profiledInto } from "./profiled.mjs";
 import { readOptions } from "./read-options.mjs";
 import { DATABASE, makeTable, serve, tablePath } from "./served.mjs";
 import { summarize } from "./statistics.mjs";
@@ -270,6 +272,7 @@ try {
   for (const { server } of contenders)
     for (const kind of kinds) if (kind !== "imports") await load(server, LOADS[kind], WARM_UP_CONNECTIONS, WARM_UP_SECONDS);
   for (const { server } of yardsticks) await load(server, SEARCHES, WARM_UP_CONNECTIONS, WARM_UP_SECONDS);
+  if (profiles !== undefined) for (const { name, server } of contenders) await beginProfile(server.pid, join(profiles, name));
   for (const kind of kinds) {
     if (kind === "imports") {
       await compareImports();
@@ -307,6 +310,7 @@ try {
       }
     }
   }
+  if (profiles !== undefined) for (const { name, server } of contenders) await endProfile(server.pid, join(profiles, name));
   for (const contender of contenders) await checkInserted(contender);
   for (const { name, failed } of [...contenders, ...yardsticks]) {
     if (failed === 0) continue;
@@ -319,8 +323,13 @@ try {
 }
 if (profiles !== undefined) {
   for (const { name, done } of contenders) {
-    console.log(`profile of all threads of ${name}; with its start, the rows it was given and the warm-up, for each of ${done} requests`);
+    console.log(`profile of all threads of ${name}, for each of ${done} requests`);
     for (const line of describeProfiles(join(profiles, name), done)) console.log(line);
+  }
+  if (contenders.length > 1) {
+    console.log("where they differ: this, other");
+    const both = contenders.map(({ name, done }) => ({ folder: join(profiles, name), requests: done }));
+    for (const line of describeDifferences(both)) console.log(line);
   }
   rmSync(profiles, { recursive: true });
 }
