@@ -36,6 +36,9 @@ export function describeDifferences(profiles, { places = 20 } = {}) {
   });
 }
 
+/** The profile's own end. */
+const INSPECTOR = "dispatch ";
+
 const micro = (time) => `${time.toFixed(1).padStart(9)} µs`;
 
 const readThreads = (folder, requests) =>
@@ -49,7 +52,7 @@ function selfTimes({ nodes, samples, timeDeltas, collections }, isMain, requests
   const byPlace = new Map();
   samples.forEach((id, i) => {
     const place = placeOf.get(id);
-    if (place !== "(idle)") byPlace.set(place, (byPlace.get(place) ?? 0) + timeDeltas[i] / requests);
+    if (place !== "(idle)" && place !== INSPECTOR) byPlace.set(place, (byPlace.get(place) ?? 0) + timeDeltas[i] / requests);
   });
   const own = nodes.map(({ callFrame }) => callFrame.url).filter((url) => /\/dist\/|workers?[^/]*\.js$/.test(url));
   const script = own.length === 0 ? "no script of its own" : fileOf(own.find((url) => /worker|thread/.test(url)) ?? own[0]);
