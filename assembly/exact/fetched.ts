@@ -5,15 +5,14 @@
  * Rows outside are read together when the first address is asked for, in the order of their places, with short gaps read
  * along (a batched read), and each is checked.
  *
- * Invariant: a row that comes from outside is the one that was written (Σx² is equal in every bit) and lies within what
- * its code claims to lose, so the bounds hold for it. Otherwise the host is told, and the search ends with its error.
+ * Invariant: a row that comes from outside is the one that was written, and coded, so the bounds hold for it: its checksum
+ * is the same. Otherwise the host is told, and the search ends with its error.
  */
-import { isWithinLoss } from "../codes/loss";
 import { damagedRow, fetchRows } from "../host";
 import { allocate } from "../rows/memory";
-import { floatsPtr, isOutside, placesPtr, squaresPtr, stride, strideBytes } from "../rows/rows";
+import { checksumsPtr, floatsPtr, isOutside, placesPtr, squaresPtr, stride, strideBytes } from "../rows/rows";
 import { countFetchedRows } from "../rows/scan-counts";
-import { exactSquares } from "./exact";
+import { checksumOf } from "./checksum";
 
 /** Rows that may be wanted at a time. */
 export const MAX_WANTED: u32 = 64;
@@ -145,6 +144,5 @@ function addRun(i: i32, first: u32, end: u32, to: usize): void {
 
 /** Whether what was read is what was written. */
 function isIntact(own: Wanted): bool {
-  const squares = load<u64>(squaresPtr(own.segment) + ((<usize>own.row) << 3));
-  return reinterpret<u64>(exactSquares(own.address, stride)) === squares && isWithinLoss(own.segment, own.row, own.address);
+  return checksumOf(own.address, stride) === load<u32>(checksumsPtr(own.segment) + ((<usize>own.row) << 2));
 }

@@ -3,10 +3,10 @@
  *
  *   segment: | live bits | address of the centre, count of stale rows u32, state of the sketches
  *            | squares f64 | stale bits | first metadata | second metadata
- *            | heads of the codes | their tails | float32, or places u32 |
+ *            | heads of the codes | their tails | float32, or places u32 | checksums u32 |
  *
- * Rows may keep their float32 outside (outside.ts). A segment then has the place of each row instead, and the
- * address of its float32 while these are in memory.
+ * Rows may keep their float32 outside (outside.ts). A segment then has the place and the checksum of each row instead, and
+ * the address of its float32 while these are in memory.
  *
  * Each part starts on a cache line and has one entry per row; the metadata has one group for four rows.
  * codes/codes.ts explains the parts of the codes.
@@ -103,6 +103,7 @@ let headsOffset: usize = 0;
 let tailsOffset: usize = 0;
 let floatsOffset: usize = 0;
 let placesOffset: usize = 0;
+let checksumsOffset: usize = 0;
 let segmentBytes: u64 = 0;
 
 let segmentTablePtr: usize = 0;
@@ -167,8 +168,10 @@ export function initializeRows(dim: i32, outside: bool): bool {
     headsOffset = part(rows * <u64>headBytes);
     tailsOffset = part(rows * <u64>tailBytes);
   }
-  if (isOutside) placesOffset = part(rows << 2);
-  else floatsOffset = part(rows * ((<u64>stride) << 2));
+  if (isOutside) {
+    placesOffset = part(rows << 2);
+    checksumsOffset = part(rows << 2);
+  } else floatsOffset = part(rows * ((<u64>stride) << 2));
   segmentBytes = layoutEnd;
   stagingRowPtr = allocate((<u64>stride) << 2);
   return stagingRowPtr !== 0;
@@ -303,6 +306,11 @@ export function setFloatsPtr(segment: usize, floats: usize): void {
 /** Of rows outside: u32[segmentRows], the place of each, or NO_PLACE. */
 export function placesPtr(segment: usize): usize {
   return segment + placesOffset;
+}
+
+/** Of rows outside: u32[segmentRows], the checksum of each that has a place (exact/checksum.ts). */
+export function checksumsPtr(segment: usize): usize {
+  return segment + checksumsOffset;
 }
 
 /** Size of a segment in bytes. */

@@ -12,14 +12,16 @@
  * A row that is written again in a closed segment is coded at once, by the segment's centre, and goes to a place of its
  * own.
  *
- * Invariants: a live row of a closed segment has a place, is coded, and no other row has this place. The host is asked
+ * Invariants: a live row of a closed segment has a place and a checksum, is coded, and no other row has this place. The host is asked
  * for room before anything changes: when it has none, an error of its own ends the call, and all is as before.
  */
 import { encodeRow } from "../codes/codes";
+import { checksumOf } from "../exact/checksum";
 import { freePlace, storeRows } from "../host";
 import { allocate } from "../rows/memory";
 import {
   bitAt,
+  checksumsPtr,
   floatsPtr,
   isOutside,
   livePtr,
@@ -32,6 +34,7 @@ import {
   segmentShift,
   setFloatsPtr,
   stagingPtr,
+  stride,
   strideBytes,
 } from "../rows/rows";
 import { refreshSegment } from "./refresh";
@@ -89,6 +92,7 @@ export function writeOutside(row: u32): void {
   storeRows(stagingPtr(), 1, newPlace);
   freePlaceOf(segment, local);
   store<u32>(placeOf(segment, local), load<u32>(newPlace));
+  keepChecksum(segment, local, stagingPtr());
   noteRow(segment, local);
   encodeRow(segment, local, stagingPtr());
   if (hasSketches(segment)) sketchRowAt(segment, local, stagingPtr());
@@ -110,13 +114,20 @@ function closeSegment(segment: usize): void {
   while (end > 0 && !bitAt(livePtr(segment), end - 1)) end--;
   if (end > 0) {
     storeRows(floatsPtr(segment), end, placesPtr(segment));
-    for (let row: u32 = 0; row < end; row++) if (!bitAt(livePtr(segment), row)) freePlaceOf(segment, row);
+    for (let row: u32 = 0; row < end; row++) {
+      if (bitAt(livePtr(segment), row)) keepChecksum(segment, row, floatsPtr(segment) + <usize>row * strideBytes());
+      else freePlaceOf(segment, row);
+    }
   }
   setFloatsPtr(segment, 0);
   for (let i: u32 = 0; i < blockCount; i++) {
     const owner = owners + ((<usize>i) << 2);
     if (<usize>load<u32>(owner) === segment) store<u32>(owner, 0);
   }
+}
+
+function keepChecksum(segment: usize, local: u32, x: usize): void {
+  store<u32>(checksumsPtr(segment) + ((<usize>local) << 2), checksumOf(x, stride));
 }
 
 function placeOf(segment: usize, local: u32): usize {

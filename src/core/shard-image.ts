@@ -12,7 +12,8 @@
 import { BitSet } from "./bit-set.ts";
 import { corrupt, damaged } from "./snapshot.ts";
 
-const FORMAT = 1;
+/** 2: segments have checksums of their rows. Of 1, which had none, the index is built anew. */
+const FORMAT = 2;
 const HEADER_WORDS = 8;
 const HEADER_BYTES = 4 * HEADER_WORDS + 8;
 const SEGMENT_HEADER_BYTES = 16;
