@@ -1,5 +1,5 @@
 /**
- * npm run bench:load [-- --against DIR] [--seconds 3] [--rounds 3] [--only NAME] [--postgres BIN] [--profile]: what a server completes in a
+ * npm run bench:load [-- --against DIR] [--seconds 3] [--rounds 4] [--only NAME] [--postgres BIN] [--profile]: what a server completes in a
  * second from 1, 16 and 64 connections, the latency of the slowest hundredth, and the CPU time of its process for each request.
  *   searches      10,000 vectors of 128 dimensions, top 10 by cosine, eventual consistency; checked against the oracle first
  *   inserts       of one record with such a vector, into another table; all acknowledged ones are counted afterwards
@@ -11,7 +11,8 @@
  *   imports       `lodestone import` of 100,000 such vectors from a file (fvecs), by the checkout's own program; 1 process
  * Beside the searches, in turns: node:http and bare Koa, which parse the same bodies and answer the same bytes, and do nothing.
  * The load comes from this process, on the same cores: a ratio says more than a rate.
- *   --against DIR   also a server of another built checkout, in turns with this one: medians of both, and their ratio
+ *   --against DIR   also a server of another built checkout, in turns with this one: medians of both, and their ratio. The first of a
+ *                   round is up to a tenth slower, so rounds are an even number, and each is first as often
  *   --only NAME     one of the kinds
  *   --rate N        so many searches (or writes) a second, in place of as many as are answered: two servers then do the same work
  *   --inserts N     so many records a second are inserted beside; 50 is what a server of one fsync for each takes, too
@@ -55,7 +56,7 @@ const IMPORTED_ROWS = 100_000;
 const options = readOptions(import.meta.url, {
   against: { type: "string" },
   seconds: { type: "string", default: "3" },
-  rounds: { type: "string", default: "3" },
+  rounds: { type: "string", default: "4" },
   only: { type: "string" },
   postgres: { type: "string" },
   connections: { type: "string", default: "1,16,64" },
