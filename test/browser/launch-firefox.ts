@@ -52,7 +52,7 @@ function tolerant(transport: Transport): Transport {
   });
 }
 
-/** Whether a page's policy forbids scripts to the driver too, as Firefox's before 153 does. */
+/** Whether a page's policy forbids scripts to the driver too, as that of Firefox 140 does. */
 async function isDriverUnderPolicy(browser: Browser): Promise<boolean> {
   const page = await browser.newPage();
   await page.goto("data:text/html,<meta http-equiv='Content-Security-Policy' content=\"script-src 'none'\">");
