@@ -33,10 +33,9 @@ export class ByteReader {
     signal?.addEventListener("abort", this.#onAbort);
   }
 
-  /** The next `length` bytes, or fewer at the end. @throws the signal's reason. */
-  async take(length: number): Promise<Uint8Array> {
+  /** The next `length` bytes, or fewer at the end, in a buffer of their own. @throws the signal's reason. */
+  async take(length: number): Promise<Uint8Array<ArrayBuffer>> {
     throwIfAborted(this.#signal);
-    if (this.#piece.length >= length) return this.#cut(length);
     const whole = new Uint8Array(length);
     let filled = 0;
     while (filled < length) {

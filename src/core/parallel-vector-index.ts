@@ -14,14 +14,15 @@ import { checkIndexOptions, checkInteger, checkType } from "./options.ts";
 import type { CheckedValues, ColumnName, RowColumns, RowOf, ValuesOf } from "./row-columns.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
 import { RowWrites, rowInShard, shardOfRow, VectorStaging } from "./row-writes.ts";
+import { RunningSaves, SavedRows } from "./saved-rows.ts";
 import { readFromShards, scoreInShards, searchShards, startShards } from "./scatter-gather.ts";
 import { type SearchOptions, type SearchResult, toQueryMatrix, toSearchPlan, toSearchResult, withColumns } from "./search-input.ts";
 import type { ShardClient } from "./shard-client.ts";
-import { adoptRows, endImages, ImagesLoader, saveImages } from "./shard-images.ts";
+import { adoptRows, endImages, ImagesLoader, imagesToSave, saveImages } from "./shard-images.ts";
 import type { ShardResults } from "./shard-messages.ts";
 import type { Similarity } from "./similarity.ts";
 import { isTextSearch, type TextSearch, type TextSearchResult } from "./text-search.ts";
-import { gatherRows, joined, loadSnapshot, snapshotPieces, snapshotStream, type TransferOptions, type TransferSource } from "./transfer.ts";
+import { joined, loadSnapshot, snapshotPieces, snapshotStream, type TransferOptions } from "./transfer.ts";
 import type { VectorFolder } from "./vector-file.ts";
 import { checkDimension, toFloat32 } from "./vector-input.ts";
 import type { ShardUsage } from "./vector-shard.ts";
@@ -76,7 +77,7 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
   readonly #staging = new VectorStaging();
   /** Number of the last write. */
   #write = 0;
-
+  readonly #saves = new RunningSaves();
   readonly #columns: RowColumns | undefined;
   #isFreed = false;
   #loader: ImagesLoader | undefined;
@@ -237,10 +238,11 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
 
   /**
    * Like upsertMany, for a caller that has already assigned the rows and checked that the elements are
-   * finite. @internal
+   * finite.
+   * @param isGiven  the caller needs the matrix's buffer no more: it is transferred where one worker has all the rows. @internal
    */
-  async setRows(rows: readonly number[], ids: readonly string[], matrix: Float32Array): Promise<void> {
-    await this.#set(rows, ids, matrix, undefined);
+  async setRows(rows: readonly number[], ids: readonly string[], matrix: Float32Array, isGiven = false): Promise<void> {
+    await this.#set(rows, ids, matrix, undefined, isGiven);
   }
 
   /** Removes the vector of `id`. @returns whether there was one. */
@@ -266,6 +268,8 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     const cleared: number[][] = this.#shards.map(() => []);
     this.#cleared = cleared;
     const before = this.#rowWrites.size;
+    // Together: what saves keep is read with one message.
+    for (const save of this.#saves) save.beforeChange(ids.flatMap((id) => this.rows.rowOf(id) ?? []));
     for (const id of ids) {
       const row = this.rows.rowOf(id);
       if (row === undefined) continue;
@@ -308,10 +312,7 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     return scoreInShards(this.#shards, query, rows, similarity, {});
   }
 
-  /**
-   * Like VectorIndex.toBytes, in the same format, piece by piece.
-   * @throws {LodestoneError} CONFLICT when the index is changed meanwhile.
-   */
+  /** Like VectorIndex.toBytes, in the same format, piece by piece; see VectorIndex.toStream. @throws what its stream throws. */
   async toBytes(options: TransferOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
     const pieces: Uint8Array[] = [];
     for await (const piece of snapshotPieces(this.#contents(), options)) pieces.push(piece);
@@ -371,22 +372,16 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     if (this.#isFreed) throw new TypeError("The index was freed; create another one.");
   }
 
-  #contents(): TransferSource {
-    const { rows, gatherIds } = gatherRows(this.rows, (row) => this.#rowWrites.has(row));
-    const images = this.images();
-    return {
+  #contents(): SavedRows {
+    return new SavedRows({
       dimension: this.dimension,
-      gatherIds,
-      schema: this.#columns?.schema,
-      changes: () => this.#write,
-      ...(this.isOutside && { imageShards: this.#shards.length, end: (isKept: boolean) => this.endImages(isKept) }),
-      give: async (want) => {
-        if ("values" in want) return this.#columns!.encode(rows.slice(...want.values));
-        if ("rows" in want) return Uint32Array.from(rows.slice(...want.rows));
-        if ("image" in want) return (await images.next()).value;
-        return readFromShards(this.#shards, this.dimension, rows.slice(...want.vectors));
-      },
-    };
+      rows: this.rows,
+      columns: this.#columns,
+      saves: this.#saves,
+      hasVector: (row) => this.#rowWrites.has(row),
+      read: (rows) => readFromShards(this.#shards, this.dimension, rows),
+      images: this.isOutside ? imagesToSave(this.#shards) : undefined,
+    });
   }
 
   /** The pieces of all shards' images. @internal */
@@ -401,6 +396,7 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
 
   #clear(row: number): void {
     if (!this.#rowWrites.has(row)) return;
+    this.#saves.beforeChange([row]);
     this.#rowWrites.clear(row, ++this.#write);
     const count = this.#shards.length;
     const [shard, own] = [shardOfRow(row, count), rowInShard(row, count)];
@@ -423,7 +419,9 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     ids: readonly string[],
     matrix: Float32Array,
     values: readonly (CheckedValues | undefined)[] | undefined,
+    isGiven = false,
   ): Promise<void> {
+    this.#saves.beforeChange(all);
     const count = this.#shards.length;
     const write = ++this.#write;
     /** For each shard the places of its rows in `all`. */
@@ -441,14 +439,15 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     }
     const sent = places.map(async (own, shard) => {
       if (own.length === 0) return;
-      const vectors = this.#staging.take(own.length * this.dimension);
-      gather(vectors, matrix, own, this.dimension);
+      const isWhole = isGiven && own.length === all.length;
+      const vectors = isWhole ? matrix : this.#staging.take(own.length * this.dimension);
+      if (!isWhole) gather(vectors, matrix, own, this.dimension);
       const rows = Uint32Array.from(own, (i) => rowInShard(all[i]!, count));
       const transfer = vectors.buffer instanceof ArrayBuffer ? [vectors.buffer, rows.buffer] : [rows.buffer];
       try {
         await this.#shards[shard]!.call<"set">({ type: "set", rows, ids: own.map((i) => ids[i]!), matrix: vectors }, transfer);
       } finally {
-        this.#staging.give(vectors);
+        if (!isWhole) this.#staging.give(vectors);
       }
     });
     const settled = await Promise.allSettled(sent);
@@ -469,6 +468,8 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
   /** Undoes the first write of a row, after it failed. */
   #forget(row: number): void {
     this.#rowWrites.clear(row, 0);
+    // Now, so that saves which have not come to the row leave it out.
+    this.#saves.beforeChange([row]);
     this.#columns?.clear(row);
     const id = this.rows.idOf(row);
     if (this.#ownsRows && id !== undefined) this.rows.release(id);

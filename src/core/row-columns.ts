@@ -6,6 +6,7 @@
 import type { RowDirectory } from "./row-directory.ts";
 import type { HeldVectors, TextSearch, TextSearchResult } from "./text-search.ts";
 import type { VectorShard } from "./vector-shard.ts";
+import type { WeakList } from "./weak-list.ts";
 
 /** Values of one record by column name; null or absent: none. */
 export type RowValues = Readonly<Record<string, unknown>>;
@@ -52,14 +53,16 @@ export interface RowColumns {
   /** The values that `set` needs to restore the row's current state; undefined when it has no values. */
   keep(row: number): CheckedValues | undefined;
   clear(row: number): void;
+  /** Who is to be told before the values of a row change. @internal */
+  readonly saves: WeakList<{ beforeValues(row: number): void }>;
   /** Rows for which the filter is true. @throws {LodestoneError} INVALID, with the path to the fault. */
   toMask(filter: object): Uint32Array;
   /** @throws {LodestoneError} INVALID for an unknown column. */
   checkNames(names: readonly string[]): void;
   /** Names and types as text. Equal columns have equal text in snapshots. */
   readonly schema: string;
-  /** Values of rows as text. `decode` reads it. */
-  encode(rows: readonly number[]): string;
+  /** Values of rows, or kept ones, as text. `decode` reads it. */
+  encode(rows: readonly (number | CheckedValues)[]): string;
   /** @throws {LodestoneError} INVALID for text that `encode` cannot have written. */
   decode(text: string): CheckedValues[];
   /** @throws {TypeError} if they have no words; as the search of the index. @internal */

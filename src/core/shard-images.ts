@@ -3,6 +3,7 @@
  * row-writes.ts says which shard has which.
  */
 import { rowOfShard } from "./row-writes.ts";
+import type { SavedImages } from "./saved-rows.ts";
 import type { ShardClient } from "./shard-client.ts";
 import { corrupt } from "./snapshot.ts";
 
@@ -20,6 +21,12 @@ export async function* saveImages(shards: readonly ShardClient[]): AsyncGenerato
 /** See VectorShard.endSave. */
 export async function endImages(shards: readonly ShardClient[], isKept: boolean): Promise<void> {
   await Promise.all(shards.map((shard) => shard.call<"endSave">({ type: "endSave", isKept })));
+}
+
+/** The same for a snapshot. */
+export function imagesToSave(shards: readonly ShardClient[]): SavedImages {
+  const images = saveImages(shards);
+  return { shards: shards.length, next: async () => (await images.next()).value, end: (isKept) => endImages(shards, isKept) };
 }
 
 /** Takes in the pieces of all images, into empty shards. */

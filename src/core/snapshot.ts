@@ -78,12 +78,10 @@ export interface SnapshotContents {
  * Yields the pieces of a snapshot in order. Where it needs vectors or values, it yields a SnapshotWant and
  * expects them through `next`. While it gathers ids it yields undefined: it needs nothing, but lets others run.
  */
-export function* writeSnapshot({
-  dimension,
-  gatherIds,
-  schema,
-  imageShards,
-}: SnapshotContents): Generator<Uint8Array<ArrayBuffer> | SnapshotWant | undefined, void, SnapshotGift> {
+export function* writeSnapshot(
+  contents: SnapshotContents,
+): Generator<Uint8Array<ArrayBuffer> | SnapshotWant | undefined, void, SnapshotGift> {
+  const { dimension, schema, imageShards } = contents;
   const checksum = new Xxh32();
   const summed = (bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
     checksum.update(bytes);
@@ -93,7 +91,7 @@ export function* writeSnapshot({
   const steps: (readonly string[])[] = [];
   let count = 0;
   let idBytes = 0;
-  for (const ids of gatherIds()) {
+  for (const ids of contents.gatherIds()) {
     for (const id of ids) idBytes += utf8Length(id);
     count += ids.length;
     if (ids.length > 0) steps.push(ids);
@@ -149,6 +147,7 @@ export function* writeSnapshot({
 export interface SnapshotVisitor {
   /** Called before any row. `hasValues`: values will follow. `isImage`: images and the numbers of rows, not vectors. */
   start(dimension: number, count: number, hasValues: boolean, isImage: boolean): void;
+  /** The elements are not checked. */
   rows(ids: readonly string[], matrix: Float32Array<ArrayBuffer>): void;
   /** The numbers of the next rows, ascending. */
   numbers(ids: readonly string[], rows: Uint32Array): void;
@@ -161,14 +160,13 @@ export interface SnapshotVisitor {
 }
 
 /**
- * Reads a snapshot: yields the number of bytes that it needs next and expects exactly that many. @throws
- * {LodestoneError} CORRUPT.
+ * Reads a snapshot: yields the number of bytes that it needs next and expects exactly that many, in a buffer of their own, so that views
+ * of them are aligned. @throws {LodestoneError} CORRUPT.
  */
-export function* readSnapshot(visitor: SnapshotVisitor): Generator<number, void, Uint8Array> {
+export function* readSnapshot(visitor: SnapshotVisitor): Generator<number, void, Uint8Array<ArrayBuffer>> {
   const checksum = new Xxh32();
-  function* take(length: number): Generator<number, Uint8Array<ArrayBuffer>, Uint8Array> {
-    // A copy, so that views of it are aligned.
-    const bytes = new Uint8Array(yield length);
+  function* take(length: number): ReturnType<Take> {
+    const bytes = yield length;
     checksum.update(bytes);
     return bytes;
   }
@@ -186,13 +184,11 @@ export function* readSnapshot(visitor: SnapshotVisitor): Generator<number, void,
   for (let from = 0; from < count && !isImage; from += step) {
     const rows = Math.min(step, count - from);
     const bytes = yield* take(4 * rows * dimension);
-    const matrix = new Float32Array(bytes.buffer);
-    for (const x of matrix) if (x - x !== 0) throw corrupt("a vector is not finite");
-    visitor.rows(ids.slice(from, from + rows), matrix);
+    visitor.rows(ids.slice(from, from + rows), new Float32Array(bytes.buffer));
   }
   if (hasValues) {
     const decoder = utf8Decoder();
-    const text = function* (): Generator<number, string, Uint8Array> {
+    const text = function* (): Generator<number, string, Uint8Array<ArrayBuffer>> {
       const length = new DataView((yield* take(4)).buffer).getUint32(0, true);
       if (length > MAX_LENGTH_BYTES) throw corrupt(`it has a text of ${length} bytes`);
       const bytes = yield* take(length + padding(length));
@@ -206,10 +202,10 @@ export function* readSnapshot(visitor: SnapshotVisitor): Generator<number, void,
   if (stored !== computed) throw corrupt("its checksum does not match");
 }
 
-type Take = (length: number) => Generator<number, Uint8Array<ArrayBuffer>, Uint8Array>;
+type Take = (length: number) => Generator<number, Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>;
 
 /** What versions 3 and 4 have in place of the vectors. */
-function* readImages(take: Take, ids: readonly string[], visitor: SnapshotVisitor): Generator<number, void, Uint8Array> {
+function* readImages(take: Take, ids: readonly string[], visitor: SnapshotVisitor): Generator<number, void, Uint8Array<ArrayBuffer>> {
   let next = 0;
   for (let from = 0; from < ids.length; from += NUMBERS_PER_PIECE) {
     const numbers = new Uint32Array((yield* take(4 * Math.min(NUMBERS_PER_PIECE, ids.length - from))).buffer);
@@ -219,7 +215,7 @@ function* readImages(take: Take, ids: readonly string[], visitor: SnapshotVisito
     }
     visitor.numbers(ids.slice(from, from + numbers.length), numbers);
   }
-  const word = function* (): Generator<number, number, Uint8Array> {
+  const word = function* (): Generator<number, number, Uint8Array<ArrayBuffer>> {
     return new DataView((yield* take(4)).buffer).getUint32(0, true);
   };
   const shards = yield* word();
@@ -234,7 +230,7 @@ function* readImages(take: Take, ids: readonly string[], visitor: SnapshotVisito
 }
 
 /** Also in pieces, so that a damaged count does not allocate more than there is. */
-function* takeIds(take: Take, count: number, idBytes: number): Generator<number, string[], Uint8Array> {
+function* takeIds(take: Take, count: number, idBytes: number): Generator<number, string[], Uint8Array<ArrayBuffer>> {
   const ends: Uint32Array[] = [];
   for (let from = 0; from < count; from += ENDS_PER_PIECE) {
     ends.push(new Uint32Array((yield* take(4 * Math.min(ENDS_PER_PIECE, count - from))).buffer));

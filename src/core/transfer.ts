@@ -25,56 +25,24 @@ export interface TransferOptions {
 
 /** What an index provides to be written. */
 export interface TransferSource extends SnapshotContents {
+  /** A promise only of an index whose vectors are not in this thread. */
   give(want: SnapshotWant): Promise<SnapshotGift> | SnapshotGift;
-  /** Called when the writing has ended, of an index that gives images. `isKept`: with the last piece. */
-  end?(isKept: boolean): void | Promise<void>;
-  /** A number that changes with every change of the index. */
-  changes(): number;
+  /** Called when the writing has ended. `isKept`: with the last piece. */
+  end(isKept: boolean): void | Promise<void>;
 }
 
-/** Rows examined before others get a turn: about a millisecond. */
-const ROWS_PER_STEP = 2 ** 12;
-
-/** The rows of a directory that have a vector. `gatherIds` fills the list. */
-export function gatherRows(
-  directory: RowDirectory,
-  hasVector: (row: number) => boolean,
-): { rows: readonly number[] } & Pick<SnapshotContents, "gatherIds"> {
-  const rows: number[] = [];
-  return {
-    rows,
-    *gatherIds() {
-      for (let from = 0; from < directory.capacity; from += ROWS_PER_STEP) {
-        const ids: string[] = [];
-        for (let row = from; row < Math.min(from + ROWS_PER_STEP, directory.capacity); row++) {
-          if (!hasVector(row)) continue;
-          rows.push(row);
-          ids.push(directory.idOf(row)!);
-        }
-        yield ids;
-      }
-    },
-  };
-}
-
-/** The whole snapshot at once. */
-export function snapshotBytes(source: SyncTransferSource): Uint8Array<ArrayBuffer> {
+/** The whole snapshot at once, of an index in this thread. */
+export function snapshotBytes(source: TransferSource): Uint8Array<ArrayBuffer> {
   const pieces: Uint8Array[] = [];
   const writer = writeSnapshot(source);
   for (let step = writer.next(); !step.done; ) {
     const wanted = step.value;
     if (ArrayBuffer.isView(wanted)) pieces.push(wanted);
-    step = wanted === undefined || ArrayBuffer.isView(wanted) ? writer.next() : writer.next(source.give(wanted));
+    step = wanted === undefined || ArrayBuffer.isView(wanted) ? writer.next() : writer.next(source.give(wanted) as SnapshotGift);
   }
-  source.end?.(true);
+  void source.end(true);
   return joined(pieces);
 }
-
-/** Of an index in this thread. */
-export type SyncTransferSource = Omit<TransferSource, "give" | "end"> & {
-  give(want: SnapshotWant): SnapshotGift;
-  end?(isKept: boolean): void;
-};
 
 export function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
@@ -86,43 +54,30 @@ export function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
-/**
- * The pieces of a snapshot, produced on demand.
- *
- * @throws {LodestoneError} from the generator: CONFLICT when the index is changed after this call and before
- *   the end; the signal's reason.
- */
+/** The pieces of a snapshot, produced on demand. @throws from the generator: what `source` throws; the signal's reason. */
 export function snapshotPieces(source: TransferSource, options: TransferOptions): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
   checkTransfer(options);
-  return piecesSince(source.changes(), source, options);
+  return writePieces(source, options);
 }
 
-async function* piecesSince(
-  before: number,
+async function* writePieces(
   source: TransferSource,
   { signal, onProgress }: TransferOptions,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
-  const unchanged = () => {
-    if (source.changes() !== before) throw new LodestoneError("CONFLICT", "The index was changed while it was saved. Save it again.");
-  };
   const slices = new Slices();
   const writer = writeSnapshot(source);
   let isKept = false;
   try {
     throwIfAborted(signal);
-    unchanged();
     for (let step = writer.next(); !step.done; ) {
       const wanted = step.value;
       if (ArrayBuffer.isView(wanted)) {
         yield wanted;
         step = writer.next();
       } else if (wanted === undefined) {
-        unchanged();
         step = writer.next();
       } else {
-        const given = await source.give(wanted);
-        unchanged();
-        step = writer.next(given);
+        step = writer.next(await source.give(wanted));
         if ("vectors" in wanted) onProgress?.({ rows: wanted.vectors[1], totalRows: wanted.totalRows });
       }
       await slices.pause();
@@ -130,7 +85,7 @@ async function* piecesSince(
     }
     isKept = true;
   } finally {
-    await source.end?.(isKept);
+    await source.end(isKept);
   }
 }
 
@@ -247,7 +202,11 @@ export async function loadSnapshot<Index extends Loadable>(
     rows(ids, matrix) {
       found.push(async () => {
         undo.note(ids);
-        await index?.upsertMany(ids, matrix);
+        try {
+          await index!.upsertMany(ids, matrix);
+        } catch (error) {
+          throw error instanceof RangeError ? corrupt("a vector is not finite") : error;
+        }
         rows += ids.length;
         options.onProgress?.({ rows, totalRows });
       });

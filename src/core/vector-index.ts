@@ -11,6 +11,7 @@ import { createShard } from "./create-shard.ts";
 import { checkIndexOptions, checkType } from "./options.ts";
 import type { ColumnName, RowColumns, RowOf, ValuesOf } from "./row-columns.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
+import { RunningSaves, SavedRows } from "./saved-rows.ts";
 import { scoreRows } from "./score-rows.ts";
 import {
   type SearchOptions,
@@ -25,8 +26,7 @@ import {
 import { startLoader } from "./shard-image.ts";
 import type { Similarity } from "./similarity.ts";
 import { isTextSearch, type TextSearch, type TextSearchResult } from "./text-search.ts";
-import { gatherRows, loadSnapshot, type SyncTransferSource, snapshotBytes, snapshotStream, type TransferOptions } from "./transfer.ts";
-
+import { loadSnapshot, snapshotBytes, snapshotStream, type TransferOptions } from "./transfer.ts";
 import { checkDimension, toFloat32 } from "./vector-input.ts";
 import type { ScanCounts, ShardHits, VectorShard } from "./vector-shard.ts";
 import type { VectorStore } from "./vector-store.ts";
@@ -69,7 +69,7 @@ export class VectorIndex<Columns extends RowColumns = RowColumns> {
   readonly #ownsRows: boolean;
   readonly #columns: RowColumns | undefined;
   readonly #holder: { clearRow(row: number): void };
-  #changes = 0;
+  readonly #saves = new RunningSaves();
   #loader: ((piece: Uint8Array | undefined) => void) | undefined;
 
   private constructor(shard: VectorShard, rows: RowDirectory, ownsRows: boolean, columns: RowColumns | undefined) {
@@ -79,7 +79,7 @@ export class VectorIndex<Columns extends RowColumns = RowColumns> {
     this.#columns = columns;
     this.#holder = {
       clearRow: (row) => {
-        this.#changes++;
+        this.#saves.beforeChange([row]);
         shard.clear(row);
       },
     };
@@ -201,13 +201,13 @@ export class VectorIndex<Columns extends RowColumns = RowColumns> {
     const checked = values && withColumns(this.#columns, "values").check(values);
     const isNew = this.rows.rowOf(id) === undefined;
     const row = this.rows.add(id);
+    this.#saves.beforeChange([row]);
     try {
       this.#shard.set(row, floats);
     } catch (error) {
       if (isNew) this.rows.release(id);
       throw error;
     }
-    this.#changes++;
     this.#columns?.set(row, checked);
   }
 
@@ -231,7 +231,7 @@ export class VectorIndex<Columns extends RowColumns = RowColumns> {
       for (const id of added.reverse()) this.rows.release(id);
       throw error;
     }
-    this.#changes++;
+    this.#saves.beforeChange(rows);
     const d = this.dimension;
     for (let i = 0; i < rows.length; i++) this.#shard.set(rows[i]!, matrix.subarray(i * d, (i + 1) * d));
     if (this.#columns !== undefined) for (let i = 0; i < rows.length; i++) this.#columns.set(rows[i]!, checked?.[i]);
@@ -243,7 +243,7 @@ export class VectorIndex<Columns extends RowColumns = RowColumns> {
    */
   setRows(rows: readonly number[], matrix: Float32Array): void {
     this.#shard.reserve(rows.reduce((most, row) => Math.max(most, row + 1), 0));
-    this.#changes++;
+    this.#saves.beforeChange(rows);
     const d = this.dimension;
     for (let i = 0; i < rows.length; i++) this.#shard.set(rows[i]!, matrix.subarray(i * d, (i + 1) * d));
   }
@@ -252,7 +252,7 @@ export class VectorIndex<Columns extends RowColumns = RowColumns> {
   delete(id: string): boolean {
     const row = this.#rowOf(id);
     if (row === undefined) return false;
-    this.#changes++;
+    this.#saves.beforeChange([row]);
     const had = this.#shard.clear(row);
     if (this.#ownsRows) this.rows.release(id);
     return had;
@@ -313,10 +313,11 @@ export class VectorIndex<Columns extends RowColumns = RowColumns> {
   }
 
   /**
-   * The same bytes in pieces of about 1 MB, produced on demand. Other work in this thread can run in between.
+   * The same bytes in pieces of about 1 MB, produced on demand: those of the index as it is at this call, whatever is written
+   * meanwhile. Other work in this thread can run in between.
    *
-   * @throws {LodestoneError} from the stream: CONFLICT when the index is changed before its end. The signal's
-   *   reason.
+   * @throws from the stream: the signal's reason; {LodestoneError} CONFLICT when the vectors are in a file, and the index is changed
+   *   before the stream's end.
    */
   toStream(options: TransferOptions = {}): ByteStream {
     return snapshotStream(this.#contents(), options);
@@ -398,26 +399,22 @@ export class VectorIndex<Columns extends RowColumns = RowColumns> {
     return toSearchResult(totalCount, results, plan, this.rows, this.#columns);
   }
 
-  #contents(): SyncTransferSource {
-    const { rows, gatherIds } = gatherRows(this.rows, (row) => this.#shard.has(row));
-    const d = this.dimension;
-    const image = this.#shard.isOutside ? this.#shard.save()[Symbol.iterator]() : undefined;
-    return {
-      imageShards: image && 1,
-      ...(image && { end: (isKept: boolean) => this.#shard.endSave(isKept) }),
-      dimension: d,
-      gatherIds,
-      schema: this.#columns?.schema,
-      changes: () => this.#changes,
-      give: (want) => {
-        if ("values" in want) return this.#columns!.encode(rows.slice(...want.values));
-        if ("rows" in want) return Uint32Array.from(rows.slice(...want.rows));
-        if ("image" in want) return image!.next().value ?? undefined;
-        const [from, to] = want.vectors;
-        const matrix = new Float32Array((to - from) * d);
-        for (let i = from; i < to; i++) matrix.set(this.#shard.read(rows[i]!)!, (i - from) * d);
+  #contents(): SavedRows {
+    const { dimension } = this;
+    const shard = this.#shard;
+    const image = shard.isOutside ? shard.save()[Symbol.iterator]() : undefined;
+    return new SavedRows({
+      dimension,
+      rows: this.rows,
+      columns: this.#columns,
+      saves: this.#saves,
+      hasVector: (row) => shard.has(row),
+      read: (rows) => {
+        const matrix = new Float32Array(rows.length * dimension);
+        for (const [i, row] of rows.entries()) matrix.set(shard.read(row)!, i * dimension);
         return matrix;
       },
-    };
+      images: image && { shards: 1, next: () => image.next().value ?? undefined, end: (isKept) => shard.endSave(isKept) },
+    });
   }
 }

@@ -81,74 +81,65 @@ export function encodeFrame(frame: Frame, vectors: readonly Float32Array[] = [])
 
 export interface ReadFrame {
   readonly frame: Frame;
+  /** Of a buffer that only this frame has: it can be transferred to another thread. */
   readonly vectors: Float32Array<ArrayBuffer>;
   /** Of the frame as it came. */
   readonly bytes: number;
 }
 
 /**
- * Cuts pieces of bytes, as they arrive, into frames.
+ * Cuts pieces of bytes, as they arrive, into frames. Each byte is copied once, out of its piece into the buffer of its frame.
  * @throws {RangeError} for bytes that are none; the connection or the file is of no use then.
  */
 export class FrameReader {
-  /** Of a frame that has not come whole. Joined once, when it has: each byte of a long frame is copied once. */
-  #pending: Uint8Array[] = [];
-  #pendingBytes = 0;
-  /** Of that frame, as soon as its beginning is there. */
-  #wantedBytes = PREFIX_BYTES;
+  readonly #prefix = new Uint8Array(PREFIX_BYTES);
+  /** Head and body of the frame that has not come whole; undefined: its beginning has not. */
+  #rest: Uint8Array<ArrayBuffer> | undefined;
+  /** Of the prefix, or of the rest. */
+  #filled = 0;
 
   /** Bytes of a frame that has not come whole. */
   get pendingBytes(): number {
-    return this.#pendingBytes;
+    return this.#filled + (this.#rest === undefined ? 0 : PREFIX_BYTES);
   }
 
   *read(piece: Uint8Array): Generator<ReadFrame, void, undefined> {
-    this.#pending.push(piece);
-    this.#pendingBytes += piece.length;
-    if (this.#pendingBytes < this.#wantedBytes) return;
-    let bytes = this.#pending.length === 1 ? piece : joined(this.#pending, this.#pendingBytes);
-    for (;;) {
-      const length = frameLength(bytes);
-      this.#wantedBytes = length ?? PREFIX_BYTES;
-      if (length === undefined || bytes.length < length) break;
-      yield decodeFrame(bytes.subarray(0, length));
-      bytes = bytes.subarray(length);
+    for (let at = 0; ; ) {
+      const into = this.#rest ?? this.#prefix;
+      const taken = piece.subarray(at, at + into.length - this.#filled);
+      into.set(taken, this.#filled);
+      this.#filled += taken.length;
+      at += taken.length;
+      if (this.#filled < into.length) return;
+      this.#filled = 0;
+      const [headBytes, bodyBytes] = lengthsOf(this.#prefix);
+      if (this.#rest === undefined) this.#rest = new Uint8Array(headBytes + bodyBytes);
+      else {
+        const whole = this.#rest;
+        this.#rest = undefined;
+        yield decodeFrame(whole, headBytes);
+      }
     }
-    this.#pending = bytes.length === 0 ? [] : [bytes];
-    this.#pendingBytes = bytes.length;
   }
 }
 
-/** undefined: its beginning is not there yet. */
-function frameLength(bytes: Uint8Array): number | undefined {
-  if (bytes.length < PREFIX_BYTES) return undefined;
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const length = PREFIX_BYTES + view.getUint32(0, true) + view.getUint32(4, true);
-  if (length > MOST_FRAME_BYTES) throw new RangeError(`A frame of ${length} bytes is none.`);
-  return length;
+/** Of the head and the body. */
+function lengthsOf(prefix: Uint8Array<ArrayBuffer>): [number, number] {
+  const view = new DataView(prefix.buffer);
+  const [headBytes, bodyBytes] = [view.getUint32(0, true), view.getUint32(4, true)];
+  const length = PREFIX_BYTES + headBytes + bodyBytes;
+  // Elements have to be aligned.
+  if (length > MOST_FRAME_BYTES || headBytes % 4 !== 0 || bodyBytes % 4 !== 0) throw new RangeError(`A frame of ${length} bytes is none.`);
+  return [headBytes, bodyBytes];
 }
 
-function decodeFrame(bytes: Uint8Array): ReadFrame {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const headBytes = view.getUint32(0, true);
+function decodeFrame(bytes: Uint8Array<ArrayBuffer>, headBytes: number): ReadFrame {
   decoder ??= new TextDecoder("utf-8", { fatal: true });
-  const frame = JSON.parse(decoder.decode(bytes.subarray(PREFIX_BYTES, PREFIX_BYTES + headBytes))) as Frame;
-  // A copy, whose elements are aligned; `slice` of a Buffer would not be one.
-  const body = new Uint8Array(bytes.subarray(PREFIX_BYTES + headBytes));
-  const vectors = new Float32Array(body.buffer);
+  const frame = JSON.parse(decoder.decode(bytes.subarray(0, headBytes))) as Frame;
+  const vectors = new Float32Array(bytes.buffer, headBytes);
   if (!isLittleEndian()) {
-    const swapped = new DataView(body.buffer);
+    const swapped = new DataView(bytes.buffer, headBytes);
     for (let i = 0; i < vectors.length; i++) vectors[i] = swapped.getFloat32(4 * i, true);
   }
-  return { frame, vectors, bytes: bytes.length };
-}
-
-function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.length;
-  }
-  return bytes;
+  return { frame, vectors, bytes: PREFIX_BYTES + bytes.length };
 }

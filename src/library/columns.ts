@@ -11,6 +11,7 @@ import type { CheckedValues, RowColumns, RowValues } from "../core/row-columns.t
 import type { RowDirectory } from "../core/row-directory.ts";
 import type { HeldVectors, TextSearch, TextSearchResult } from "../core/text-search.ts";
 import type { VectorShard } from "../core/vector-shard.ts";
+import { WeakList } from "../core/weak-list.ts";
 import { LodestoneError } from "../errors/lodestone-error.ts";
 import { inWords, quoted, quotedNames } from "../errors/value-in-words.ts";
 import { clearBit, hasBit, setBit } from "../filter/bit-mask.ts";
@@ -54,6 +55,8 @@ export class Columns<Types extends ColumnTypes = ColumnTypes> implements RowColu
   declare readonly typing?:
     | { row: ColumnOutput<Types>; name: keyof Types & string; values: ColumnInput<Types>; filter: TypedFilter<Types> }
     | undefined;
+  /** @internal */
+  readonly saves: RowColumns["saves"] = new WeakList();
   readonly #columns: readonly Column[];
   readonly #table: FilterTable;
   #rows: RowDirectory | undefined;
@@ -116,7 +119,7 @@ export class Columns<Types extends ColumnTypes = ColumnTypes> implements RowColu
   /** Of rows, in the order of the columns: what JSON can hold. @internal */
   texts(rows: readonly number[]): unknown[][] {
     this.#reserve();
-    return rows.map((row) => this.#columns.map(({ stored }) => storedText(storedAt(stored, row))));
+    return rows.map((row) => this.#textsAt(row));
   }
 
   /** @internal */
@@ -124,6 +127,7 @@ export class Columns<Types extends ColumnTypes = ColumnTypes> implements RowColu
     this.#reserve();
     setBit(this.#live, row);
     if (!(values instanceof CheckedRow)) return;
+    for (const save of this.saves) save.beforeValues(row);
     this.#columns.forEach(({ stored }, i) => {
       stored.set(row, toColumnValues(stored.kind, values.values[i]!), 0);
     });
@@ -149,6 +153,7 @@ export class Columns<Types extends ColumnTypes = ColumnTypes> implements RowColu
   /** @internal */
   clear(row: number): void {
     this.#reserve();
+    for (const save of this.saves) save.beforeValues(row);
     clearBit(this.#live, row);
     for (const { stored } of this.#columns) stored.clear(row);
   }
@@ -173,8 +178,13 @@ export class Columns<Types extends ColumnTypes = ColumnTypes> implements RowColu
   }
 
   /** @internal */
-  encode(rows: readonly number[]): string {
-    return JSON.stringify(this.texts(rows));
+  encode(rows: readonly (number | CheckedValues)[]): string {
+    this.#reserve();
+    return JSON.stringify(rows.map((row) => (typeof row === "number" ? this.#textsAt(row) : (row as CheckedRow).values.map(storedText))));
+  }
+
+  #textsAt(row: number): unknown[] {
+    return this.#columns.map(({ stored }) => storedText(storedAt(stored, row)));
   }
 
   /** @internal */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "../../bench/data.mjs";
-import { LodestoneError, RowDirectory, VectorIndex } from "../../src/index.ts";
+import { Xxh32 } from "../../src/core/snapshot.ts";
+import { LodestoneError, ParallelVectorIndex, RowDirectory, VectorIndex } from "../../src/index.ts";
 import { SIMILARITIES } from "../reference.ts";
 
 async function sample(): Promise<VectorIndex> {
@@ -64,6 +65,21 @@ describe("snapshots", () => {
       await expect(VectorIndex.fromBytes(bytes.slice(0, length)), `length ${length}`).rejects.toEqual(corrupt);
     }
     await expect(VectorIndex.fromBytes(new Uint8Array([...bytes, 0]))).rejects.toBeInstanceOf(LodestoneError);
+  });
+
+  it("a vector that is not finite is refused, also with the right checksum, and a shared directory is left unchanged", async () => {
+    const small = await VectorIndex.create({ dimension: 2 });
+    small.upsert("a", [1, 2]);
+    const bytes = small.toBytes();
+    new Float32Array(bytes.buffer, bytes.length - 8, 1)[0] = Number.NaN;
+    const checksum = new Xxh32();
+    checksum.update(bytes.subarray(0, -4));
+    new Uint32Array(bytes.buffer, bytes.length - 4)[0] = checksum.digest();
+    const rows = new RowDirectory();
+    const refused = { code: "CORRUPT", message: expect.stringContaining("a vector is not finite") };
+    await expect(VectorIndex.fromBytes(bytes, { rows })).rejects.toMatchObject(refused);
+    await expect(ParallelVectorIndex.fromBytes(bytes, { rows, shards: 1 })).rejects.toMatchObject(refused);
+    expect(rows.size).toBe(0);
   });
 
   it("the message names an unknown version", async () => {

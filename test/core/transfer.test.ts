@@ -91,24 +91,12 @@ describeBuilds("indexes as streams", (build) => {
     await expect(VectorIndex.fromStream(new Uint8Array(0), { signal: abort.signal })).rejects.toBe("over");
   });
 
-  it("an aborted save fails with the reason; so does a save while the index changes", async () => {
+  it("an aborted save fails with the reason", async () => {
     for (const kind of ["one", "shards"] as const) {
       const index = await sample(kind);
       const abort = new AbortController();
       const reason = new Error("enough");
       await expect(collect(index.toStream({ signal: abort.signal, onProgress: () => abort.abort(reason) }))).rejects.toBe(reason);
-      const changing = collect(index.toStream({ onProgress: () => void index.delete("ä1 \u{1F600}") }));
-      await expect(changing).rejects.toMatchObject({ code: "CONFLICT" });
-      await index.free();
-    }
-  });
-
-  it("a change of the index between toStream and the first read is noticed too", async () => {
-    for (const kind of ["one", "shards"] as const) {
-      const index = await sample(kind);
-      const stream = index.toStream();
-      await index.upsert("new", new Float32Array(DIMENSION));
-      await expect(collect(stream)).rejects.toMatchObject({ code: "CONFLICT" });
       await index.free();
     }
   });

@@ -28,3 +28,25 @@ it("a frame that is cut off is pending, and one that is too long is refused as s
   expect(reader.pendingBytes).toBe(FRAMES[1]!.length - 1);
   expect(() => [...new FrameReader().read(Buffer.alloc(8, 0xff))]).toThrow(RangeError);
 });
+
+it("a frame's vectors are of a buffer of their own, which can be transferred, and not of the piece that they came in", () => {
+  const piece = Uint8Array.from(BYTES);
+  const read = [...new FrameReader().read(piece)];
+  expect(new Set(read.map(({ vectors: own }) => own.buffer)).size).toBe(FRAMES.length);
+  piece.fill(0);
+  const [first, second] = [read[1]!.vectors, read[3]!.vectors];
+  expect(structuredClone(first, { transfer: [first.buffer] })).toEqual(vectors(7));
+  expect(first.length).toBe(0);
+  expect(second).toEqual(Float32Array.from([...vectors(300), ...vectors(2)]));
+});
+
+it("frames before one that is damaged are read, and a head of another length than a multiple of 4 is none", () => {
+  const damaged = Uint8Array.from(FRAMES[1]!);
+  damaged[0]! -= 1;
+  const read: string[] = [];
+  const readAll = (): void => {
+    for (const { frame } of new FrameReader().read(Buffer.concat([FRAMES[2]!, damaged]))) read.push(frame.type);
+  };
+  expect(readAll).toThrow(RangeError);
+  expect(read).toEqual(["alive"]);
+});

@@ -17,11 +17,11 @@
 import type { SearchResult } from "../../core/search-input.ts";
 import { isTextSearch, type TextSearchResult } from "../../core/text-search.ts";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
-import type { OpenFrame, ReadFrame } from "../../frames/frames.ts";
-import { encodeFrame, FRAMES_VERSION, FrameReader } from "../../frames/frames.ts";
+import { FRAMES_VERSION, type OpenFrame, type ReadFrame } from "../../frames/frames.ts";
 import { Columns } from "../columns.ts";
 import type { ColumnType } from "../stored-value.ts";
 import { TextColumns } from "../text-columns.ts";
+import { KeptReplica } from "./kept-replica.ts";
 import { isRefusal, ReplicaConnection } from "./replica-connection.ts";
 import {
   epochNow,
@@ -42,15 +42,15 @@ const POLL_SECONDS = 20;
 const OTHER_VERSION = "The server speaks another version of the replicas' format; use the library of its version.";
 /** Why a connection is ended that another one follows. */
 const RECONNECTS = new LodestoneError("UNAVAILABLE", "The replica connects once more.");
-/** What is appended to a store before it is written anew. */
-const LEAST_REWRITTEN_BYTES = 8 << 20;
+/** How often it is told at most how much has come: each time all tabs are. */
+const PROGRESS_MS = 50;
 
 export class LocalReplica implements ReplicaSource {
   readonly #options: ReplicaOptions;
   readonly #connection: ReplicaConnection;
   readonly #closing = new AbortController();
   readonly #stateOptions: StateOptions;
-  readonly #name: string;
+  readonly #kept: KeptReplica;
   readonly #onView: () => void;
   #state: ReplicaState | undefined;
   /** A whole snapshot, which may be behind what was seen; kept while the server is away. */
@@ -59,10 +59,6 @@ export class LocalReplica implements ReplicaSource {
   #contactAt = epochNow();
   #waiters: (() => void)[] = [];
   #running: Promise<void>;
-  /** What the store has can be continued. */
-  #isKept = false;
-  #keptBytes = 0;
-  #appendedBytes = 0;
   #isPolling = false;
   #wakePause: (() => void) | undefined;
   /** Number of the last connection for changes that was begun. */
@@ -80,7 +76,7 @@ export class LocalReplica implements ReplicaSource {
    */
   constructor(options: ReplicaOptions, name: string, onView: () => void = () => {}) {
     this.#options = options;
-    this.#name = name;
+    this.#kept = new KeptReplica(options.store, name);
     this.#onView = onView;
     const { url, table, columns, filter, key, words, shards } = options;
     this.#connection = new ReplicaConnection({
@@ -229,8 +225,7 @@ export class LocalReplica implements ReplicaSource {
     const { signal } = this.#closing;
     this.#become({ phase: "loading", bytes: 0 });
     if (this.#loaded === undefined || this.#loaded.isFailed) {
-      const frames = this.#connection.snapshot(signal, (bytes, totalBytes) => this.#become({ phase: "loading", bytes, totalBytes }));
-      this.#loaded = await this.#build(frames);
+      this.#loaded = await this.#build(this.#connection.snapshot(signal, this.#progress()));
       if (this.#loaded === undefined) throw new LodestoneError("UNAVAILABLE", "The server's snapshot was cut off.");
     }
     // An answer that ends: it passes proxies that hold answers back.
@@ -238,15 +233,25 @@ export class LocalReplica implements ReplicaSource {
     this.#loaded = await this.#build(changes, this.#loaded);
     if (this.#loaded === undefined) throw new LodestoneError("UNAVAILABLE", "The server's snapshot was too old when it had come.");
     // What is kept is behind what is seen from now on.
-    if (this.#isKept) await this.#options.store!.delete(this.#name).catch((error: Error) => this.#notKept(error));
-    this.#isKept = false;
+    await this.#kept.forget();
     const before = this.#state;
     this.#state = this.#loaded;
     this.#loaded = undefined;
     this.#contactAt = epochNow();
     this.#become({ phase: "behind" });
     await before?.free();
-    await this.#rewrite();
+    await this.#kept.replace(this.#state);
+  }
+
+  /** What tells how many bytes have come: not of each piece, but always of the last. */
+  #progress(): (bytes: number, totalBytes: number | undefined) => void {
+    let toldAt = performance.now();
+    return (bytes, totalBytes) => {
+      const now = performance.now();
+      if (now < toldAt + PROGRESS_MS && bytes !== totalBytes) return;
+      toldAt = now;
+      this.#become({ phase: "loading", bytes, totalBytes });
+    };
   }
 
   /**
@@ -268,7 +273,7 @@ export class LocalReplica implements ReplicaSource {
         } else if (frame.type === "records") {
           // Nobody searches it yet, so it need not wait for its position. After the first group it has to.
           if (isWhole) group.push(read);
-          else await state!.apply([read], "");
+          else await state!.add(read);
         } else if (frame.type === "position") {
           await state!.apply(group, `${open!.life}~${open!.reading}~${frame.at}`);
           [group, isWhole] = [[], true];
@@ -312,11 +317,11 @@ export class LocalReplica implements ReplicaSource {
         } else if (frame.type === "records") group.push(read);
         else if (frame.type === "position") {
           const position = `${open!.life}~${open!.reading}~${frame.at}`;
-          await this.#keep(open!, group, frame.at);
+          await this.#kept.append(open!, group, frame.at);
           await state.apply(group, position);
           this.#tell(group);
           group = [];
-          if (this.#appendedBytes > Math.max(LEAST_REWRITTEN_BYTES, this.#keptBytes)) await this.#rewrite();
+          await this.#kept.tidy(state);
           this.#contactAt = epochNow();
           if (fresh) this.#freshened = number;
           // Those who have asked meanwhile are served together by the next one.
@@ -345,70 +350,12 @@ export class LocalReplica implements ReplicaSource {
     onChange({ upserted: frames.flatMap(({ ids }) => ids), deleted: frames.flatMap(({ deleted = [] }) => deleted) });
   }
 
-  /** What was kept is used as far as it goes. */
   async #restore(): Promise<void> {
-    const { store } = this.#options;
-    if (store === undefined) return;
-    try {
-      const reader = new FrameReader();
-      let bytes = 0;
-      const name = this.#name;
-      const frames = async function* (): AsyncGenerator<ReadFrame, void, undefined> {
-        for await (const piece of store.read(name)) {
-          bytes += piece.length;
-          yield* reader.read(piece);
-        }
-      };
-      this.#state = await this.#build(frames());
-      this.#keptBytes = bytes;
-      this.#isKept = this.#state !== undefined;
-      if (this.#state !== undefined) this.#become({ phase: "behind" });
-      // After a group that is not whole nothing can be appended.
-      if (reader.pendingBytes > 0) await this.#rewrite();
-    } catch {
-      // Damaged, or of another format: the server has it all.
-      this.#state = undefined;
-      await store.delete(this.#name).catch(() => {});
-    }
-  }
-
-  async #keep(open: OpenFrame, group: readonly ReadFrame[], at: string): Promise<void> {
-    const { store } = this.#options;
-    if (store === undefined || group.length === 0) return;
-    const pieces = [
-      encodeFrame(open),
-      ...group.map(({ frame, vectors }) => encodeFrame(frame, [vectors])),
-      encodeFrame({ type: "position", at }),
-    ];
-    this.#appendedBytes += pieces.reduce((sum, { length }) => sum + length, 0);
-    if (this.#isKept) await store.append(this.#name, pieces).catch((error: Error) => this.#notKept(error));
-  }
-
-  /** Writes the state in place of what was kept. */
-  async #rewrite(): Promise<void> {
-    const { store } = this.#options;
-    const state = this.#state;
-    if (store === undefined || state?.position === undefined) return;
-    let bytes = 0;
-    const counted = async function* (): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
-      for await (const piece of state.frames()) {
-        bytes += piece.length;
-        yield piece;
-      }
-    };
-    this.#isKept = true;
-    await store.replace(this.#name, counted()).catch((error: Error) => this.#notKept(error));
-    [this.#keptBytes, this.#appendedBytes] = [bytes, 0];
-  }
-
-  /**
-   * The replica works without, and tries to keep its state again after as many bytes of changes as it has. Until then the next start
-   * loads it from the server: an older state would be behind what was answered, and one with a gap would be wrong.
-   */
-  async #notKept(error: Error): Promise<void> {
-    this.#isKept = false;
-    console.warn(`The replica is not kept for the next start: ${error.message}`);
-    await this.#options.store!.delete(this.#name).catch(() => {});
+    const state = await this.#kept.restore((frames) => this.#build(frames));
+    if (state === undefined) return;
+    this.#state = state;
+    this.#become({ phase: "behind" });
+    await this.#kept.tidy(state);
   }
 }
 

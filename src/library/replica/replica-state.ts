@@ -1,6 +1,7 @@
 /**
  * What a replica holds: the records at one position, in an index for each vector column, all with the same rows. Changes are applied
- * a group at a time. A search sees all of a group or nothing of it: while one is applied in several slices, searches wait.
+ * a group at a time. A search sees all of a group or nothing of it: while one is applied in several slices, searches wait. The first
+ * group, which is all there is, is added frame by frame, as they come, to a state that nobody has yet.
  */
 import { ParallelVectorIndex } from "../../core/parallel-vector-index.ts";
 import { RowDirectory } from "../../core/row-directory.ts";
@@ -13,11 +14,12 @@ import { quoted, quotedNames } from "../../errors/value-in-words.ts";
 import { encodeFrame, type FrameColumn, type OpenFrame, type ReadFrame, type RecordsFrame } from "../../frames/frames.ts";
 import type { Columns } from "../columns.ts";
 import { type ColumnType, toStoredText } from "../stored-value.ts";
+import { WritesUnderWay } from "./writes-under-way.ts";
 
 type Index = VectorIndex | ParallelVectorIndex;
 
-/** Bytes of frames that may be on their way to workers. */
-const SENT_BYTES = 1 << 20;
+/** Records whose values are set before others may get a turn: words are read in each. */
+const RECORDS_PER_STEP = 64;
 /** Records in a frame that is made of what is held. */
 const SAVED_RECORDS = 500;
 
@@ -48,6 +50,9 @@ export class ReplicaState {
   readonly #indexes: ReadonlyMap<string, Index>;
   /** Of the frames' columns: the place of each among those of `#columns`, or its index. */
   readonly #names: readonly string[];
+  /** To the workers. */
+  readonly #writes = new WritesUnderWay();
+  readonly #slices = new Slices();
   #position: string | undefined;
   #applying: Promise<void> | undefined;
   readonly #searches = new Set<Promise<unknown>>();
@@ -132,7 +137,21 @@ export class ReplicaState {
     if (this.#failed !== undefined) throw this.#failed;
   }
 
-  /** Applies a group, after the one before: what it names is as at `position` afterwards. */
+  /**
+   * Adds the records of a frame to a state that nobody sees before `apply`. Resolves when the next may be added: several are on their
+   * way to the workers then. The frame's vectors are of no use afterwards.
+   * @throws the error of the first that cannot be added; the state is of no use then.
+   */
+  async add(read: ReadFrame): Promise<void> {
+    try {
+      await this.#add(read);
+    } catch (error) {
+      this.#failed = error as Error;
+      throw error;
+    }
+  }
+
+  /** Applies a group, after what was added before: what it names is as at `position` afterwards. The same is true of its vectors. */
   async apply(group: readonly ReadFrame[], position: string): Promise<void> {
     const work = this.#applyAll(group);
     this.#applying = work.finally(() => {
@@ -170,33 +189,36 @@ export class ReplicaState {
   }
 
   async #applyAll(group: readonly ReadFrame[]): Promise<void> {
-    let sent = 0;
-    const slices = new Slices();
-    const writes: Promise<unknown>[] = [];
-    for (const { frame, vectors, bytes } of group) {
-      if (frame.type !== "records") continue;
-      this.#applyFrame(frame, vectors, writes);
-      sent += bytes;
-      if (sent >= SENT_BYTES) {
-        sent = 0;
-        await Promise.all(writes.splice(0));
-      }
-      await slices.pause();
-    }
-    await Promise.all(writes);
+    for (const read of group) await this.#add(read);
+    await this.#writes.end();
   }
 
-  #applyFrame({ ids, values, present, deleted = [] }: RecordsFrame, vectors: Float32Array, writes: Promise<unknown>[]): void {
-    const columns = this.#open.columns;
-    const kept = columns.flatMap((column, n) => (column.type === "vector" ? [] : [values[n]!]));
-    const types = columns.filter(({ type }) => type !== "vector").map(typeOf);
-    const rows = ids.map((id, i) => {
+  async #add({ frame, vectors, bytes }: ReadFrame): Promise<void> {
+    if (frame.type !== "records") return;
+    const rows = await this.#setValues(frame);
+    await this.#writes.add(Promise.all(this.#setVectors(frame, rows, vectors)), bytes);
+    await this.#slices.pause();
+  }
+
+  /** @returns the rows of the records. */
+  async #setValues({ ids, values }: RecordsFrame): Promise<number[]> {
+    const columns = this.#open.columns.flatMap((column, n) =>
+      column.type === "vector" ? [] : [{ type: typeOf(column), own: values[n]! }],
+    );
+    const rows: number[] = [];
+    for (const [i, id] of ids.entries()) {
       const row = this.#rows.add(id);
-      this.#columns.set(row, this.#columns.take(kept.map((own, n) => toStoredText(types[n]!, own[i]))));
-      return row;
-    });
+      this.#columns.set(row, this.#columns.take(columns.map(({ type, own }) => toStoredText(type, own[i]))));
+      if (rows.push(row) % RECORDS_PER_STEP === 0) await this.#slices.pause();
+    }
+    return rows;
+  }
+
+  /** And removes what is deleted. */
+  #setVectors({ ids, present, deleted = [] }: RecordsFrame, rows: readonly number[], vectors: Float32Array): Promise<unknown>[] {
+    const writes: Promise<unknown>[] = [];
     let at = 0;
-    columns.forEach(({ name, type, dimension }, n) => {
+    this.#open.columns.forEach(({ name, type, dimension }, n) => {
       if (type !== "vector") return;
       const places = present?.[n] ?? "all";
       const index = this.#indexes.get(name)!;
@@ -210,9 +232,11 @@ export class ReplicaState {
       if (having.length === 0) return;
       const own = places === "all" ? rows : places.map((i) => rows[i]!);
       if (index instanceof VectorIndex) index.setRows(own, elements);
-      else writes.push(index.setRows(own, having, elements));
+      // The last column's take the buffer with them; those before are copied out of it.
+      else writes.push(index.setRows(own, having, elements, at === vectors.length));
     });
     for (const id of deleted) this.#rows.release(id);
+    return writes;
   }
 
   async #saved(ids: readonly string[]): Promise<[RecordsFrame, Float32Array[]]> {
