@@ -18,6 +18,7 @@ import {
   segmentShift,
   setRow,
 } from "./rows/rows";
+import { codeDeferred, deferSegment } from "./sketch/deferred";
 import { forgetPlace, openForRow, reserveBlocks, writeOutside } from "./sketch/outside";
 import { refreshSegment } from "./sketch/refresh";
 import { noteWritten, workWhileLoading } from "./sketch/schedule";
@@ -67,8 +68,10 @@ export function reserve(rows: u32): bool {
 /**
  * Stores the staged vector at a row within capacity. A segment whose rows are all new is coded at once,
  * others when they are searched. A row whose float32 are outside is coded before these leave.
+ *
+ * @param isDeferred  leaves it to `code` to code segments that are in memory.
  */
-export function set(row: u32): void {
+export function set(row: u32, isDeferred: bool): void {
   const isInMemory = openForRow(row);
   noteWritten();
   if (!isInMemory) {
@@ -76,8 +79,17 @@ export function set(row: u32): void {
     return;
   }
   if (setRow(row) !== segmentRows) return;
+  if (isDeferred && !keepsOutside) {
+    deferSegment(row >> segmentShift);
+    return;
+  }
   refreshSegment(segmentPtr(row >> segmentShift));
   workWhileLoading();
+}
+
+/** Codes one segment that `set` has left, in about 10 ms. @returns whether others wait. */
+export function code(): bool {
+  return codeDeferred();
 }
 
 /** @returns whether there was a vector. */

@@ -7,6 +7,7 @@ import { sortBestFirst } from "../exact/top-k";
 import { codeDimension, livePtr, liveRows, segmentCount, segmentPtr, segmentRows, segmentShift, staleCountPtr } from "../rows/rows";
 import { resetScanCounts, scannedBytes } from "../rows/scan-counts";
 import { filterOf } from "../rows/selection";
+import { hasDeferred } from "../sketch/deferred";
 import { learnNow, noteSearched, refreshInSearch, workInSearch } from "../sketch/schedule";
 import { cascade } from "./cascade";
 import { cascadeMany, MANY_QUERIES } from "./cascade-many";
@@ -61,6 +62,8 @@ export function search(count: i32, similarity: i32, isFiltered: bool, selected: 
   for (let i = 0; i < count; i++) prepareQuery(i, similarity);
   const k = <u32>queryAt(0).heap.capacity;
   let usesCodes = plan !== BY_FLOATS && codeDimension > 0 && selected / CASCADE_ROWS_PER_RESULT >= k;
+  // Coding a row takes some thirty times as long as reading its float32: many queries pay for it, one does not.
+  if (hasDeferred() && plan === BY_CHOICE && count < MANY_QUERIES) usesCodes = false;
   if (usesCodes) {
     const spread = (segmentCount << segmentShift) / max<u32>(selected, 1);
     const isMany = count >= MANY_QUERIES && similarity !== L1;

@@ -49,6 +49,14 @@ export interface ParallelVectorIndexOptions<Columns extends RowColumns = RowColu
 /** Vectors in one message to a worker. */
 const ENTRIES_PER_READ = 1000;
 
+/** @internal */
+export interface SetOptions {
+  /** The caller needs the matrix's buffer no more: it is transferred where one worker has all the rows. */
+  readonly isGiven?: boolean;
+  /** Much comes, and is searched before it has codes: these are made when nothing more comes. */
+  readonly isDeferred?: boolean;
+}
+
 export interface ParallelSearchOptions<Columns extends RowColumns = RowColumns> extends SearchOptions<Columns> {
   /**
    * Cancels the call: the promise rejects at once with the signal's reason. A scan that has begun runs to its
@@ -239,10 +247,10 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
   /**
    * Like upsertMany, for a caller that has already assigned the rows and checked that the elements are
    * finite.
-   * @param isGiven  the caller needs the matrix's buffer no more: it is transferred where one worker has all the rows. @internal
+   * @internal
    */
-  async setRows(rows: readonly number[], ids: readonly string[], matrix: Float32Array, isGiven = false): Promise<void> {
-    await this.#set(rows, ids, matrix, undefined, isGiven);
+  async setRows(rows: readonly number[], ids: readonly string[], matrix: Float32Array, how: SetOptions = {}): Promise<void> {
+    await this.#set(rows, ids, matrix, undefined, how);
   }
 
   /** Removes the vector of `id`. @returns whether there was one. */
@@ -419,7 +427,7 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     ids: readonly string[],
     matrix: Float32Array,
     values: readonly (CheckedValues | undefined)[] | undefined,
-    isGiven = false,
+    { isGiven = false, isDeferred = false }: SetOptions = {},
   ): Promise<void> {
     this.#saves.beforeChange(all);
     const count = this.#shards.length;
@@ -445,7 +453,7 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
       const rows = Uint32Array.from(own, (i) => rowInShard(all[i]!, count));
       const transfer = vectors.buffer instanceof ArrayBuffer ? [vectors.buffer, rows.buffer] : [rows.buffer];
       try {
-        await this.#shards[shard]!.call<"set">({ type: "set", rows, ids: own.map((i) => ids[i]!), matrix: vectors }, transfer);
+        await this.#shards[shard]!.call<"set">({ type: "set", rows, ids: own.map((i) => ids[i]!), matrix: vectors, isDeferred }, transfer);
       } finally {
         if (!isWhole) this.#staging.give(vectors);
       }

@@ -93,6 +93,10 @@ export class ScalarShard implements VectorShard {
     this.#live[row >>> 5]! |= 1 << (row & 31);
   }
 
+  code(): boolean {
+    return false;
+  }
+
   clear(row: number): boolean {
     if (!this.has(row)) return false;
     this.#live[row >>> 5]! &= ~(1 << (row & 31));

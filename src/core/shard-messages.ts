@@ -19,9 +19,9 @@ export type ShardRequest =
     }
   /**
    * `rows` are the worker's own row numbers; `matrix` is f32[rows.length × dimension]. Rows are reserved
-   * before any is set.
+   * before any is set. `isDeferred`: their codes are made once nothing is asked of the worker (deferred-coding.ts).
    */
-  | { type: "set"; rows: Uint32Array; ids: string[]; matrix: Float32Array }
+  | { type: "set"; rows: Uint32Array; ids: string[]; matrix: Float32Array; isDeferred: boolean }
   | { type: "clear"; rows: Uint32Array }
   /** Vectors of rows, f32[rows.length × dimension]; zeros for a row without a vector. */
   | { type: "read"; rows: Uint32Array }

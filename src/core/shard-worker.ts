@@ -9,6 +9,7 @@
 import { compareText } from "../text/code-point-order.ts";
 import { describeError } from "../threads/worker-calls.ts";
 import { createShardOf } from "./create-shard.ts";
+import { DeferredCoding } from "./deferred-coding.ts";
 import { nodeModule } from "./node-modules.ts";
 import { scoreRows } from "./score-rows.ts";
 import type { ShardReply, ShardRequest } from "./shard-messages.ts";
@@ -19,6 +20,7 @@ import { VectorStore } from "./vector-store.ts";
 
 const ids: string[] = [];
 let shard: VectorShard | undefined;
+let coding: DeferredCoding | undefined;
 let image: Iterator<Uint8Array> | undefined;
 let loader: Generator<undefined, void, Uint8Array> | undefined;
 
@@ -31,16 +33,18 @@ async function handle(request: ShardRequest): Promise<unknown> {
       maximumMemoryBytes: request.maximumMemoryBytes,
       isIdBefore: (a, b) => compareText(ids[a]!, ids[b]!) < 0,
     });
+    coding = new DeferredCoding(shard);
     return { build: shard.build, isOutside: shard.isOutside };
   }
   if (shard === undefined) throw new Error("The worker was not opened.");
   switch (request.type) {
     case "set": {
-      const { rows, matrix } = request;
+      const { rows, matrix, isDeferred } = request;
+      if (isDeferred) coding?.begin();
       const d = shard.dimension;
       shard.reserve(rows.reduce((most, row) => Math.max(most, row + 1), 0));
       rows.forEach((row, i) => {
-        shard?.set(row, matrix.subarray(i * d, (i + 1) * d));
+        shard?.set(row, matrix.subarray(i * d, (i + 1) * d), isDeferred);
         ids[row] = request.ids[i]!;
       });
       return undefined;
@@ -102,6 +106,7 @@ function serve(post: (reply: ShardReply) => void): (message: { number: number; r
       } catch (error) {
         post({ number, error: describeError(error) });
       }
+      coding?.asked(request.type === "search");
     });
   };
 }

@@ -93,8 +93,14 @@ export interface VectorShard {
    * searchable.
    */
   reserve(rows: number): void;
-  /** Stores a vector at a row, growing as needed. @throws as reserve; nothing has changed then. */
-  set(row: number, vector: Float32Array): void;
+  /**
+   * Stores a vector at a row, growing as needed.
+   * @param isDeferred  many come: `code` is called when none does any more. One that is not in memory does not wait.
+   * @throws as reserve; nothing has changed then.
+   */
+  set(row: number, vector: Float32Array, isDeferred?: boolean): void;
+  /** Makes codes of some of the rows that were set without, in about 10 ms. @returns whether others wait. */
+  code(): boolean;
   /** @returns whether there was a vector. */
   clear(row: number): boolean;
   has(row: number): boolean;

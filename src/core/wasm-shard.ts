@@ -25,7 +25,8 @@ interface CoreExports extends ImageExports, Record<string, unknown> {
   rowPtr(row: number): number;
   stagingPtr(): number;
   isRelaxed(): number;
-  set(row: number): void;
+  set(row: number, isDeferred: number): void;
+  code(): number;
   clear(row: number): number;
   hasRow(row: number): number;
   reserveQueries(count: number, k: number): number;
@@ -140,11 +141,15 @@ export class WasmShard implements VectorShard {
     if (this.#exports.reserve(rows) === 0) throw this.#outOfMemory(`${rows} rows of dimension ${this.dimension}`);
   }
 
-  set(row: number, vector: Float32Array): void {
+  set(row: number, vector: Float32Array, isDeferred = false): void {
     const { core, memory } = this.#parts;
     if (row >= core.capacity() >>> 0) this.reserve(row + 1);
     memory.floats.set(vector, core.stagingPtr() >>> 2);
-    core.set(row);
+    core.set(row, isDeferred ? 1 : 0);
+  }
+
+  code(): boolean {
+    return this.#exports.code() !== 0;
   }
 
   clear(row: number): boolean {

@@ -233,7 +233,10 @@ export class ReplicaState {
       const own = places === "all" ? rows : places.map((i) => rows[i]!);
       if (index instanceof VectorIndex) index.setRows(own, elements);
       // The last column's take the buffer with them; those before are copied out of it.
-      else writes.push(index.setRows(own, having, elements, at === vectors.length));
+      else {
+        const isFirst = this.#position === undefined;
+        writes.push(index.setRows(own, having, elements, { isGiven: at === vectors.length, isDeferred: isFirst }));
+      }
     });
     for (const id of deleted) this.#rows.release(id);
     return writes;
