@@ -287,6 +287,11 @@ export class BranchFollower {
     return this.#saved.needsSnapshot(this.#state, this.#stats);
   }
 
+  /** See SavedBranch. */
+  get isJournalLong(): boolean {
+    return this.#saved.isJournalLong(this.#stats);
+  }
+
   get hasJournal(): boolean {
     return this.#saved.hasJournal;
   }

@@ -43,6 +43,24 @@ describe("the journal behind a snapshot", () => {
     expect(await at.answers()).toEqual(await at.answersWithoutSnapshot());
   });
 
+  test("is replaced by a snapshot before its time when it is twice as long as it should be", async () => {
+    await at.store.close();
+    // An hour between two snapshots; what is due is looked at every five seconds.
+    await at.open({ snapshotEveryMs: 3_600_000, journalBytes: 1_000 });
+    await at.ready();
+    await expect.poll(() => readdirSync(at.directory).some((file) => file.endsWith(".journal"))).toBe(true);
+    // The first one waits for nothing.
+    for (const times of [1, 2]) {
+      const before = journalFile();
+      for (let round = 0; round < 20; round++) changed(20 * times + round);
+      await at.answers();
+      await expect.poll(journalFile).not.toBe(before);
+    }
+    await at.restart();
+    expect(at.records.reads.all).toBe(0);
+    expect(await at.answers()).toEqual(await at.answersWithoutSnapshot());
+  });
+
   test("is continued, and a draft that a kill has left beside it is removed", async () => {
     await withJournal();
     await at.restart(() => writeFileSync(journalFile().replace(/[0-9a-f]{8}\.journal$/, "0123abcd.draft"), "half a snapshot"));

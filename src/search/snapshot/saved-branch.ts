@@ -13,7 +13,7 @@ export interface SavedBranchOptions {
   /** Path of the branch's snapshot file; undefined: no snapshots. */
   readonly snapshotPath: string | undefined;
   /**
-   * A journal longer than this is replaced by a new snapshot. undefined: half of the index's memory, an eighth when vectors are
+   * A journal longer than this is replaced by a new snapshot. undefined: half of the index's memory, a sixteenth when vectors are
    * in files (the snapshot has only their codes, the journal has them whole), at least 16 MiB.
    */
   readonly journalBytes: number | undefined;
@@ -127,10 +127,18 @@ export class SavedBranch {
    */
   needsSnapshot(state: FollowedState | undefined, stats: BranchStats): boolean {
     if (state?.isWhole !== true || !this.isKept(stats)) return false;
-    const { columnsInFiles, memoryBytes } = stats;
     if (this.#journalBytes === undefined) return this.#isBehind;
-    if (columnsInFiles > this.#columnsInFiles) return true;
-    return this.#journalBytes > (this.#maxJournalBytes ?? Math.max(MIN_LONG_JOURNAL_BYTES, memoryBytes / (columnsInFiles > 0 ? 8 : 2)));
+    if (stats.columnsInFiles > this.#columnsInFiles) return true;
+    return this.#journalBytes > this.#journalLimit(stats);
+  }
+
+  /** It is twice as long as it should be: the next snapshot should not wait for its time. */
+  isJournalLong(stats: BranchStats): boolean {
+    return (this.#journalBytes ?? 0) > 2 * this.#journalLimit(stats);
+  }
+
+  #journalLimit({ columnsInFiles, memoryBytes }: BranchStats): number {
+    return this.#maxJournalBytes ?? Math.max(MIN_LONG_JOURNAL_BYTES, memoryBytes / (columnsInFiles > 0 ? 16 : 2));
   }
 
   get hasJournal(): boolean {

@@ -21,6 +21,8 @@ export interface SnapshotScheduleOptions extends FaultListeners {
 
 /** The share of time that writing a snapshot may take; slow ones are written less often. */
 const MAX_SHARE_OF_TIME = 0.05;
+/** The same while so much is written that the next start would be slow. */
+const URGENT_SHARE_OF_TIME = 0.25;
 const CHECKS_PER_INTERVAL = 10;
 /**
  * A close waits this long for the last snapshots. A branch whose snapshot is unfinished by then keeps its
@@ -38,8 +40,8 @@ export class SnapshotSchedule {
   readonly #everyMs: number;
   readonly #snapshots: BranchFaults;
   readonly #journals: BranchFaults;
-  /** When the branch may get its next one. */
-  readonly #dueAt = new Map<BranchKey, number>();
+  /** When the branch's last one was written, and how long that took. */
+  readonly #written = new Map<BranchKey, { readonly endedAt: number; readonly elapsedMs: number }>();
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
   #isClosed = false;
@@ -110,8 +112,15 @@ export class SnapshotSchedule {
     for (const follower of this.#followers()) {
       if (this.#isClosed) return;
       await this.#flush(follower);
-      if (performance.now() >= (this.#dueAt.get(follower.key) ?? 0)) await this.#save(follower);
+      if (this.#isDue(follower)) await this.#save(follower);
     }
+  }
+
+  #isDue({ key, isJournalLong }: BranchFollower): boolean {
+    const last = this.#written.get(key);
+    if (last === undefined) return true;
+    const pauseMs = isJournalLong ? last.elapsedMs / URGENT_SHARE_OF_TIME : Math.max(this.#everyMs, last.elapsedMs / MAX_SHARE_OF_TIME);
+    return performance.now() >= last.endedAt + pauseMs;
   }
 
   async #flush(follower: BranchFollower): Promise<void> {
@@ -132,8 +141,8 @@ export class SnapshotSchedule {
     } catch (error) {
       this.#snapshots.failed(follower.key, error);
     }
-    const elapsedMs = performance.now() - startedAt;
-    this.#dueAt.set(follower.key, performance.now() + Math.max(this.#everyMs, elapsedMs / MAX_SHARE_OF_TIME));
+    const endedAt = performance.now();
+    this.#written.set(follower.key, { endedAt, elapsedMs: endedAt - startedAt });
   }
 }
 
