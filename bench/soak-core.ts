@@ -1,7 +1,7 @@
 /**
  * npm run soak:core -- [--minutes 60] [--seed N]: random data of every kind, in every build, in memory and with vectors in a
- * file, and sometimes in shards, changed between searches. Some files are damaged: then an error is right, and no answer but
- * the right one. Every answer is compared with the float64 oracle to the last bit: ids,
+ * file, and sometimes in shards, some of whose codes wait; changed between searches, and some are saved meanwhile. Some files are
+ * damaged: then an error is right, and no answer but the right one. Every answer is compared with the float64 oracle to the last bit: ids,
  * order, scores, totalCount. Ends with the number of comparisons (one per result row), or at the first
  * difference, with its seed.
  */
@@ -16,6 +16,7 @@ import {
   LodestoneError,
   openVectorFile,
   ParallelVectorIndex,
+  RowDirectory,
   type VectorFile,
   VectorIndex,
   VectorStore,
@@ -47,6 +48,8 @@ const TALL_SHARE = 0.05;
 const SHARDED_SHARE = 0.3;
 /** Share of the steps in which the file of the vectors is damaged. */
 const DAMAGED_SHARE = 0.2;
+/** Share of the steps in which an index in memory is saved while it is changed. */
+const SAVED_SHARE = 0.2;
 
 const folder = mkdtempSync(join(tmpdir(), "lodestone-soak-core-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
@@ -57,6 +60,8 @@ let rounds = 0;
 let damaged = 0;
 let foundDamaged = 0;
 let reloads = 0;
+let saves = 0;
+let deferred = 0;
 let lastReport = Date.now();
 
 async function round(seed: number): Promise<void> {
@@ -84,14 +89,22 @@ async function round(seed: number): Promise<void> {
   init({ build: fileBuild });
   const inFile = indexes.push(await VectorIndex.create({ dimension, vectors: new VectorStore(file) })) - 1;
   names.push(`${fileBuild} with vectors in a file`);
+  const inMemory = indexes.slice(0, inFile);
+  /** Its first rows come like those of a replica that loads: their codes wait. */
+  let late: ParallelVectorIndex | undefined;
+  const lateRows = new RowDirectory();
   // Starting threads takes as long as a small round.
   if (random() < SHARDED_SHARE) {
     const build = pick(BUILDS);
     const shards = pick([2, 3]);
     const vectors = random() < 0.5 ? mkdtempSync(join(folder, "shards-")) : undefined;
     init({ build });
-    indexes.push(await ParallelVectorIndex.create({ dimension, shards, vectors }));
-    names.push(`${build} in ${shards} shards${vectors === undefined ? "" : " with vectors in files"}`);
+    const isLate = random() < 0.5;
+    const index = await ParallelVectorIndex.create({ dimension, shards, vectors, ...(isLate && { rows: lateRows }) });
+    if (isLate) late = index;
+    indexes.push(index);
+    if (vectors === undefined) inMemory.push(index);
+    names.push(`${build} in ${shards} shards${vectors === undefined ? "" : " with vectors in files"}${isLate ? ", codes that wait" : ""}`);
   }
   const model = new Map<string, Float32Array>();
   const writes: unknown[] = [];
@@ -100,7 +113,19 @@ async function round(seed: number): Promise<void> {
     model.set(id, vector);
     for (const index of indexes) writes.push(index.upsert(id, vector));
   };
+  if (late !== undefined) {
+    deferred++;
+    indexes.splice(indexes.indexOf(late), 1);
+  }
   for (let i = 0; i < rows; i++) put(`id${i}`);
+  if (late !== undefined) {
+    indexes.push(late);
+    const ids = [...model.keys()];
+    const matrix = new Float32Array(ids.length * dimension);
+    [...model.values()].forEach((vector, i) => void matrix.set(vector, i * dimension));
+    const places = ids.map((id) => lateRows.add(id));
+    writes.push(late.setRows(places, ids, matrix, { isDeferred: true }));
+  }
   /** The index whose vectors are in a file is saved and loaded again. */
   const reload = async () => {
     const before = indexes[inFile] as VectorIndex;
@@ -148,18 +173,58 @@ async function round(seed: number): Promise<void> {
       }
     }
     mend?.();
-    for (let i = 0; i < rows / 20; i++) put(`id${Math.floor(random() * rows)}`);
+    const save = random() < SAVED_SHARE ? startSave(pick(inMemory), model) : undefined;
+    const pause = Math.ceil(rows / 60);
+    for (let i = 0; i < rows / 20; i++) {
+      put(`id${Math.floor(random() * rows)}`);
+      if (i % pause === 0) await save?.goOn();
+    }
     for (let i = 0; i < rows / 20; i++) {
       const id = `id${Math.floor(random() * rows)}`;
       model.delete(id);
       for (const index of indexes) writes.push(index.delete(id));
+      if (i % pause === 0) await save?.goOn();
     }
+    if (save !== undefined) await checkSave(save, queries, k, `seed ${seed}: saved while it changed, ${kind}, ${dimension}, step ${step}`);
     if (random() < 0.5) await reload();
   }
   await Promise.all(writes);
   for (const index of indexes) await index.free();
   file.close();
   for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true });
+}
+
+interface Save {
+  /** What the index had when the save began. */
+  readonly model: Map<string, Float32Array>;
+  /** Reads a piece. @returns whether there was one. */
+  goOn(): Promise<boolean>;
+  readonly pieces: Uint8Array[];
+}
+
+function startSave(index: VectorIndex | ParallelVectorIndex, model: Map<string, Float32Array>): Save {
+  const reader = index.toStream().getReader();
+  const pieces: Uint8Array[] = [];
+  const goOn = async () => {
+    const { value } = await reader.read();
+    if (value !== undefined) pieces.push(value as Uint8Array);
+    return value !== undefined;
+  };
+  return { model: new Map(model), pieces, goOn };
+}
+
+/** What was saved answers as the index did when the save began. */
+async function checkSave(save: Save, queries: readonly Float32Array[], k: number, where: string): Promise<void> {
+  saves++;
+  while (await save.goOn());
+  const index = await VectorIndex.fromBytes(new Uint8Array(Buffer.concat(save.pieces)));
+  for (const similarity of SIMILARITIES) {
+    for (const query of queries.slice(0, 2)) {
+      if (similarity === "cosineSimilarity" && query.every((x) => x === 0)) continue;
+      compare(index.search(query, { k, similarity }), referenceSearch(save.model, query, { k, similarity }), `${where}, ${similarity}`);
+    }
+  }
+  index.free();
 }
 
 /** Changes a byte of the file. @returns what changes it back. */
@@ -174,7 +239,7 @@ function damage(file: VectorFile, random: () => number): (() => void) | undefine
 }
 
 function summary(): string {
-  return `${rounds} data sets, ${answers} answers, ${comparisons} results compared, no difference; ${reloads} reloads from images; ${damaged} times a file was damaged, ${foundDamaged} searches said so`;
+  return `${rounds} data sets, ${answers} answers, ${comparisons} results compared, no difference; ${reloads} reloads from images, ${saves} saves beside writes, ${deferred} loads whose codes wait; ${damaged} times a file was damaged, ${foundDamaged} searches said so`;
 }
 
 type Answer = ReturnType<typeof referenceSearch>;
