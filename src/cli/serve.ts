@@ -186,7 +186,10 @@ async function start(options: ServeOptions, log: Logger, steps: StartSteps, clos
   closers.push(() => keyFile?.close());
   onStarted();
   steps.end();
-  log.info({ urls: server.urls, database: records.kind, version: options.version, commit: COMMIT }, "listening");
+  log.info(
+    { urls: server.urls, database: options.databaseUrl === undefined ? "embedded" : "server", version: options.version, commit: COMMIT },
+    "listening",
+  );
   printWelcome(options, server, hasKeys);
   sayUntilReady(search, steps, log);
 }

@@ -24,7 +24,7 @@ export class Metrics {
   readonly #seconds: Histogram<"method" | "endpoint">;
   readonly #statementTimeouts: Counter;
 
-  constructor(records: Pick<RecordStore, "kind" | "walBytes">, search: SearchStore, load: () => Load) {
+  constructor(records: Pick<RecordStore, "walBytes">, search: SearchStore, load: () => Load) {
     const registers = [this.#registry];
     collectDefaultMetrics({ register: this.#registry });
     this.#requests = new Counter({
@@ -96,9 +96,8 @@ export class Metrics {
       );
     }
     // The size of a PostgreSQL server's log is reported by its own exporter.
-    if (records.kind === "embedded") {
-      statusGauge("lodestone_wal_bytes", "Size of the database's write-ahead log on disk.", async () => (await records.walBytes()) ?? 0);
-    }
+    const { walBytes } = records;
+    if (walBytes !== undefined) statusGauge("lodestone_wal_bytes", "Size of the database's write-ahead log on disk.", walBytes);
   }
 
   observeRequest(method: string, endpoint: string, status: number, seconds: number): void {

@@ -25,6 +25,8 @@ export function writeArrayHeader(bytes: Buffer, elementType: number, length: num
  * (4 µs for 768 elements; hexadecimal 15, decimal numbers 70). Whole tables of a server leave it as bytes (feed/record-reader.ts).
  */
 export interface VectorForm {
+  /** Statements that make the functions which its SQL calls, and revoke them from everybody else. */
+  readonly functions: readonly string[];
   /** A vector as SQL that gives text. */
   textSql(column: string): string;
   /** @param texts  one for each vector. @returns their elements, row-major. */
@@ -47,8 +49,24 @@ const FLOAT4_OID = 700;
 const MEMORY_ELEMENT_BYTES = 4;
 const PROTOCOL_ELEMENT_BYTES = 8;
 
-/** Of the embedded engine: the bytes that PostgreSQL has in memory, behind its own length (catalog/functions.ts). */
+/**
+ * The bytes of an array as PostgreSQL holds it in memory, and an array of such bytes. `array_send` and
+ * `array_recv` call a function for each element, which takes ten times as long in the embedded engine. To `byteasend` any value
+ * of variable length is bytes, and it copies them.
+ *
+ * Of the embedded engine alone: it takes a superuser, and the bytes are in the order of the machine. Nobody else may call them:
+ * bytes that are not an array would be read as one.
+ */
+const ARRAY_BYTES = [
+  `CREATE OR REPLACE FUNCTION lodestone.array_bytes(real[]) RETURNS bytea LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'byteasend'`,
+  "REVOKE EXECUTE ON FUNCTION lodestone.array_bytes(real[]) FROM PUBLIC",
+  `CREATE OR REPLACE FUNCTION lodestone.array_of_bytes(bytea) RETURNS real[] LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'byteasend'`,
+  "REVOKE EXECUTE ON FUNCTION lodestone.array_of_bytes(bytea) FROM PUBLIC",
+];
+
+/** Of the embedded engine: the bytes that PostgreSQL has in memory, behind its own length. */
 export const VECTORS_IN_MEMORY: VectorForm = {
+  functions: ARRAY_BYTES,
   textSql: (column) => `encode(lodestone.array_bytes(${column}), 'base64')`,
   decode: (dimension, texts) => decodeTexts(dimension, texts, true),
   encode(rows) {
@@ -73,6 +91,7 @@ const memoryBytes = (dimension: number): number => ARRAY_HEADER_BYTES + dimensio
 
 /** Of a server: array_send and array_recv of PostgreSQL's binary protocol. Several vectors are one array, which the statement cuts. */
 export const VECTORS_IN_PROTOCOL: VectorForm = {
+  functions: [],
   textSql: (column) => `encode(array_send(${column}), 'base64')`,
   decode: (dimension, texts) => decodeTexts(dimension, texts, false),
   encode(rows) {

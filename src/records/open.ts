@@ -100,7 +100,6 @@ function recordStoreOf(
   };
   const writingTable: typeof onTable = (ref, name, work) => writing(ref, onTable(ref, name, work));
   return {
-    kind: engine.kind,
     feed,
     migrations,
 
@@ -181,7 +180,7 @@ function recordStoreOf(
 
     check: (ref) => checkBranch(engine, ref),
     backup: (directory, signal) => engine.backup(directory, signal),
-    walBytes: () => engine.walBytes(),
+    ...(engine.walBytes && { walBytes: () => engine.walBytes!() }),
     health: () => engine.health(),
 
     forCaller: (signal, budget) => recordStoreOf(engineForCaller(engine, signal, budget), catalog, feed, migrations, inserts, onFault),

@@ -33,7 +33,6 @@ import type {
 import type { BranchInfo, BranchRef, BranchSchema, ColumnSchema, TableSchema } from "./schema.ts";
 
 export interface RecordStore {
-  readonly kind: "embedded" | "server";
   readonly feed: ChangeFeed & SnapshotSharing;
   /** Schema changes as operations, and the history of a branch. */
   readonly migrations: MigrationStore;
@@ -144,7 +143,7 @@ export interface RecordStore {
    */
   backup(directory: string, signal?: AbortSignal): Promise<void>;
   /** Size of the embedded database's write-ahead log on disk; null on a server, whose own monitoring knows it. */
-  walBytes(): Promise<number | null>;
+  walBytes?(): Promise<number>;
   /** What the embedded database cannot do at the moment; see EngineHealth. */
   health(): EngineHealth;
 

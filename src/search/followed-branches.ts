@@ -7,6 +7,7 @@ import { LodestoneError } from "../errors/lodestone-error.ts";
 import { DatabaseAwayError } from "../records/database-away.ts";
 import type { Part } from "../records/feed/feed-types.ts";
 import type { BranchRef } from "../records/schema.ts";
+import { Semaphore } from "../threads/semaphore.ts";
 import { BranchFaults } from "./branch-faults.ts";
 import { BranchFollower, damagedIndex } from "./branch-follower.ts";
 import { isDamaged } from "./column-index.ts";
@@ -16,7 +17,6 @@ import { LagMeter } from "./lag-meter.ts";
 import { IndexFullError, type SearchEngine } from "./search-engine.ts";
 import { type BranchKey, branchKey } from "./search-messages.ts";
 import type { BranchSearchStatus, SearchStoreStatus } from "./search-store.ts";
-import { Semaphore } from "./semaphore.ts";
 import { SnapshotSchedule } from "./snapshot/snapshot-schedule.ts";
 
 export interface FollowOptions extends FaultListeners {

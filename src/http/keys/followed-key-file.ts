@@ -6,6 +6,7 @@
 import { unwatchFile, watchFile } from "node:fs";
 import type { Logger } from "pino";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
+import { Semaphore } from "../../threads/semaphore.ts";
 import type { AccessKey, Keyring } from "./access-keys.ts";
 import { readKeyFile, type StoredKey } from "./key-file.ts";
 
@@ -22,7 +23,7 @@ export class FollowedKeyFile {
   readonly #log: Logger;
   readonly #onChange = (): void => void this.read().catch(() => {});
   /** Reads take turns, so that an older content never replaces a newer one. */
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #mutex = new Semaphore(1);
   #reason: string | undefined;
   #retry: NodeJS.Timeout | undefined;
 
@@ -48,9 +49,7 @@ export class FollowedKeyFile {
    * @throws {LodestoneError} UNAVAILABLE when it cannot be read.
    */
   read(): Promise<readonly StoredKey[]> {
-    const reading = this.#turn.then(() => this.#read());
-    this.#turn = reading.catch(() => {});
-    return reading;
+    return this.#mutex.run(() => this.#read());
   }
 
   close(): void {

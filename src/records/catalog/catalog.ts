@@ -81,11 +81,11 @@ export class Catalog {
   /**
    * The branch as the database has it now. What another server has changed arrives in the cache a moment after that
    * server has answered; for answers that must not be older, and before a request is refused because of the schema.
-   * The embedded engine has no other servers. While the database is away: as it was last read.
+   * An exclusive engine has no other servers. While the database is away: as it was last read.
    */
   async current(ref: BranchRef): Promise<BranchInfo> {
     requireBranchRef(ref);
-    return this.#engine.kind === "embedded" ? this.#cache.get(ref) : this.#cache.refresh(ref);
+    return this.#engine.isExclusive ? this.#cache.get(ref) : this.#cache.refresh(ref);
   }
 
   async listDatabases(): Promise<{ name: string; createdAt: string }[]> {

@@ -1,7 +1,7 @@
 /** Functions of the schema `lodestone`. They hold no state: each start replaces them unless they are as it would make them. */
 import { createHash } from "node:crypto";
 import { foldFunctionSql } from "../../filter/fold.ts";
-import type { Connection, Engine } from "../engine/engine.ts";
+import type { Connection } from "../engine/engine.ts";
 
 /**
  * Five bits at a time choose one of the alphabet's 32 characters. newRecordId in data/values/record-metadata.ts does
@@ -47,29 +47,14 @@ BEGIN
   RETURN answer;
 END $body$`;
 
-/**
- * The bytes of an array as PostgreSQL holds it in memory, and an array of such bytes (binary-arrays.ts). `array_send` and
- * `array_recv` call a function for each element, which takes ten times as long in the embedded engine. To `byteasend` any value
- * of variable length is bytes, and it copies them.
- *
- * Of the embedded engine alone: it takes a superuser, and the bytes are in the order of the machine. Nobody else may call them:
- * bytes that are not an array would be read as one.
- */
-const ARRAY_BYTES = [
-  `CREATE OR REPLACE FUNCTION lodestone.array_bytes(real[]) RETURNS bytea LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'byteasend'`,
-  "REVOKE EXECUTE ON FUNCTION lodestone.array_bytes(real[]) FROM PUBLIC",
-  `CREATE OR REPLACE FUNCTION lodestone.array_of_bytes(bytea) RETURNS real[] LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'byteasend'`,
-  "REVOKE EXECUTE ON FUNCTION lodestone.array_of_bytes(bytea) FROM PUBLIC",
-];
-
 const FUNCTIONS: readonly string[] = [RECORD_ID, TOUCH_RECORD, BOUNDED_ANSWER, foldFunctionSql()];
 
 /**
  * A comment on a table says what the functions were made with, and what they were then. A release that does not know
  * the comment, older or newer, replaces the functions and leaves it; then they are no longer what it says.
  */
-export async function installFunctions(connection: Connection, kind: Engine["kind"]): Promise<void> {
-  const statements = kind === "embedded" ? [...FUNCTIONS, ...ARRAY_BYTES] : FUNCTIONS;
+export async function installFunctions(connection: Connection): Promise<void> {
+  const statements = [...FUNCTIONS, ...connection.vectors.functions];
   const names = statements.map((statement) => /FUNCTION lodestone\.(\w+)/.exec(statement)![1]);
   const made = createHash("sha256").update(statements.join("\n")).digest("hex");
   const comment = `'functions ${made} ' || md5(string_agg(proc::text, ' ' ORDER BY oid))`;

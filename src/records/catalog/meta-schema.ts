@@ -8,7 +8,6 @@
  */
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
-import { TIMELINE } from "../engine/pinned-settings.ts";
 import { installFunctions } from "./functions.ts";
 import { MIGRATIONS_TABLE } from "./history/history.ts";
 import { addMissingJsonLimits } from "./json-limits.ts";
@@ -69,29 +68,24 @@ const FORMATS: readonly (readonly string[])[] = [
 /**
  * Positions in a change feed are valid only within one life of a database. After a dump was restored, an older
  * data directory was put back, or a standby was promoted, every branch gets a new incarnation. A life is a
- * cluster, a database and, on a server, a timeline.
+ * cluster, a database and a timeline.
  */
-const LIFE: Readonly<Record<Engine["kind"], string>> = {
-  embedded: lifeOf("(SELECT timeline_id FROM pg_control_checkpoint())"),
-  server: lifeOf(TIMELINE),
-};
-
-function lifeOf(timeline: string): string {
-  return `concat_ws('/', (SELECT system_identifier FROM pg_control_system()), (SELECT oid FROM pg_database WHERE datname = current_database()), ${timeline})`;
+function lifeSql({ timelineSql }: Engine): string {
+  return `concat_ws('/', (SELECT system_identifier FROM pg_control_system()), (SELECT oid FROM pg_database WHERE datname = current_database()), ${timelineSql})`;
 }
 
 /** @param isCopy  the data was restored from a backup of the files, so it has the origin of the original. */
 export async function installMetaSchema(engine: Engine, { isCopy = false } = {}): Promise<void> {
-  engine.guardConnections(lifeGuard());
+  engine.guardConnections(lifeGuard(lifeSql(engine)));
   await engine
     .transaction(
       async (connection) => {
         await lockInstallation(connection);
         await connection.query("CREATE SCHEMA IF NOT EXISTS lodestone");
         await connection.query("CREATE TABLE IF NOT EXISTS lodestone.format (version int4 NOT NULL, origin text NOT NULL)");
-        await upgrade(connection, engine.kind);
+        await upgrade(connection, lifeSql(engine));
         if (isCopy) await renewIncarnations(connection);
-        await installFunctions(connection, engine.kind);
+        await installFunctions(connection);
         await confineFunctions(connection);
         await addMissingJsonLimits(connection);
       },
@@ -116,9 +110,9 @@ export async function lockInstallation(connection: Connection): Promise<void> {
   await connection.query("SELECT pg_advisory_xact_lock($1::int8)", [INSTALL_LOCK]);
 }
 
-async function upgrade(connection: Connection, kind: Engine["kind"]): Promise<void> {
+async function upgrade(connection: Connection, lifeSql: string): Promise<void> {
   const { rows } = await connection.query<{ version: number; origin: string }>("SELECT version, origin FROM lodestone.format");
-  const origin = (await connection.query<{ life: string }>(`SELECT ${LIFE[kind]} AS life`)).rows[0]!.life;
+  const origin = (await connection.query<{ life: string }>(`SELECT ${lifeSql} AS life`)).rows[0]!.life;
   const found = rows[0];
   if (found !== undefined && found.version > FORMATS.length) {
     throw new LodestoneError(
@@ -140,13 +134,13 @@ async function upgrade(connection: Connection, kind: Engine["kind"]): Promise<vo
  * incarnations of the branches belong to? If not, the first server to notice renews them and tells all others.
  * So everything that is read on a connection in one snapshot, including an incarnation, is of one life.
  */
-function lifeGuard(): (connection: Connection) => Promise<void> {
+function lifeGuard(lifeSql: string): (connection: Connection) => Promise<void> {
   /** How much of its log the database had on disk when it was last asked. */
   let seen = { life: "", writtenBytes: 0n };
   return async (connection) => {
     const { rows } = await connection
       .query<{ origin: string; life: string; written: string }>(
-        `SELECT origin, ${LIFE.server} AS life, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::text AS written FROM lodestone.format`,
+        `SELECT origin, ${lifeSql} AS life, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::text AS written FROM lodestone.format`,
       )
       .catch((error: { code?: string }) => {
         if (error.code === "42P01" || error.code === "3F000") return { rows: [] }; // nothing is installed yet

@@ -7,7 +7,8 @@ import type { Engine } from "./engine.ts";
 
 export function engineForCaller(engine: Engine, signal: AbortSignal, budget?: AnswerBudget): Engine {
   return {
-    kind: engine.kind,
+    isExclusive: engine.isExclusive,
+    timelineSql: engine.timelineSql,
     vectors: engine.vectors,
     shared: engine.shared,
     get callers() {
@@ -20,7 +21,7 @@ export function engineForCaller(engine: Engine, signal: AbortSignal, budget?: An
     listen: (channel, listener) => engine.listen(channel, listener),
     guardConnections: (guard) => engine.guardConnections(guard),
     backup: (directory, ending) => engine.backup(directory, ending),
-    walBytes: () => engine.walBytes(),
+    ...(engine.walBytes && { walBytes: () => engine.walBytes!() }),
     health: () => engine.health(),
     close: () => engine.close(),
   };

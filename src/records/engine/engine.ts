@@ -1,7 +1,7 @@
 /**
  * The interface to PostgreSQL that the record store uses, with two implementations: PGlite in a worker thread
  * (one session) and a server (a pool of connections). Everything else in `records/` is written against this
- * interface. Few ask `kind`: where PostgreSQL itself differs, or who uses it.
+ * interface. Nobody asks which one it is: where they differ, the interface has a property that says how.
  */
 import type { QueryResult } from "pg";
 import type { AnswerBudget } from "../../budget/memory-budget.ts";
@@ -149,7 +149,10 @@ export interface EngineHealth {
  * promise resolves.
  */
 export interface Engine extends Connection {
-  readonly kind: "embedded" | "server";
+  /** Nothing else uses the database while it is open: no other process changes it, or has to be told. */
+  readonly isExclusive: boolean;
+  /** An SQL expression: PostgreSQL's timeline, which is another one after a standby was promoted. */
+  readonly timelineSql: string;
   /** The engine itself, for what is kept beyond one caller; see engine-for-caller.ts. */
   readonly shared: Engine;
   /**
@@ -182,11 +185,8 @@ export interface Engine extends Connection {
    * @param signal  when it aborts, nothing is left of the copy, and the promise rejects with its reason.
    */
   backup(directory: string, signal?: AbortSignal): Promise<void>;
-  /**
-   * Size of the write-ahead log on disk. null on a server: its own monitoring knows the size, and it decides
-   * who may ask.
-   */
-  walBytes(): Promise<number | null>;
+  /** Size of the write-ahead log on disk. Not on a server: its own monitoring knows the size, and it decides who may ask. */
+  walBytes?(): Promise<number>;
   health(): EngineHealth;
   /**
    * Lets work in flight finish within a second and rolls back the rest. Refuses new work, makes a checkpoint

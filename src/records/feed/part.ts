@@ -43,7 +43,7 @@ const LIFE_MS = 15_000;
 
 /** The transaction that exports it stays open until `end`. */
 export async function shareSnapshot(engine: Engine): Promise<SharedSnapshot & { end(): Promise<void> }> {
-  if (engine.kind !== "server") throw new LodestoneError("INVALID", "Only a PostgreSQL server can share a snapshot.");
+  if (engine.isExclusive) throw new LodestoneError("INVALID", "Only a PostgreSQL server can share a snapshot.");
   let release = (): void => {};
   const released = new Promise<void>((resolve) => {
     release = resolve;

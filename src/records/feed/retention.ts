@@ -63,11 +63,11 @@ export class FeedRetention {
   constructor(engine: Engine, options: RetentionOptions = {}, ofProcess = new Set<FeedRetention>()) {
     this.#engine = engine;
     this.#ofProcess = ofProcess.add(this);
-    this.#follower = engine.kind === "embedded" ? `embedded${options.name ?? ""}` : randomUUID();
+    this.#follower = engine.isExclusive ? `embedded${options.name ?? ""}` : randomUUID();
     this.#trimIntervalMs = options.trimIntervalMs ?? TRIM_INTERVAL_MS;
     this.#trims = new FaultState("Removing changes that every server has seen", options);
     this.#beats = new FaultState("Telling the other servers that this one still follows the changes", options);
-    if (engine.kind === "server") this.#heartbeat = setInterval(() => this.#beat(), options.heartbeatMs ?? HEARTBEAT_MS).unref();
+    if (!engine.isExclusive) this.#heartbeat = setInterval(() => this.#beat(), options.heartbeatMs ?? HEARTBEAT_MS).unref();
   }
 
   /**

@@ -64,7 +64,7 @@ export class WakeUps {
     const wakeUps = new WakeUps(engine, catalog, options);
     wakeUps.#stops.push(await engine.listen(FEED_CHANNEL, (payload) => wakeUps.#wake(parseBranchRef(payload))));
     wakeUps.#stops.push(catalog.onChange((ref) => wakeUps.#wake(ref)));
-    if (engine.kind === "server")
+    if (!engine.isExclusive)
       wakeUps.#sweepTimer = setInterval(() => {
         wakeUps.#running = wakeUps.#looking.follow(wakeUps.#sweep());
       }, options.sweepMs ?? SWEEP_INTERVAL_MS).unref();
@@ -78,7 +78,7 @@ export class WakeUps {
 
   /** A transaction of our own may have committed changes to records of the branch. */
   changed(ref: BranchRef): void {
-    if (this.#engine.kind === "embedded") return; // its triggers have told
+    if (this.#engine.isExclusive) return; // its triggers have told
     this.#wake(ref);
     this.#changed.add(formatBranchRef(ref));
     this.#notifyTimer ??= setTimeout(() => this.#notifyOthers(), NOTIFY_INTERVAL_MS);

@@ -5,6 +5,7 @@
  */
 import pg from "pg";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
+import { Semaphore } from "../../threads/semaphore.ts";
 import { SearchDatabaseAwayError } from "../search-engine.ts";
 
 /** What is locked: the first key of the lock. */
@@ -25,7 +26,7 @@ export class DatabaseLocks {
   readonly #config: pg.ClientConfig;
   #session: Promise<LockSession> | undefined;
   /** Statements run one after the other. */
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #mutex = new Semaphore(1);
   #isClosed = false;
 
   constructor(config: pg.ClientConfig) {
@@ -54,10 +55,8 @@ export class DatabaseLocks {
   }
 
   async #query<Row extends pg.QueryResultRow>(session: LockSession, text: string, values: readonly unknown[]): Promise<Row[]> {
-    const answer = this.#turn.then(() => session.client.query<Row>(text, [...values]));
-    this.#turn = answer.catch(() => {});
     try {
-      return (await answer).rows;
+      return (await this.#mutex.run(() => session.client.query<Row>(text, [...values]))).rows;
     } catch (error) {
       throw asSearchError(error);
     }

@@ -14,8 +14,8 @@ import { ConnectionPool } from "../../records/engine/server/connection-pool.ts";
 import { clientConfig, placeOf } from "../../records/engine/server/session-settings.ts";
 import { describeStartError } from "../../records/engine/server/start-checks.ts";
 import { quoteIdentifier } from "../../records/identifiers.ts";
+import { Semaphore } from "../../threads/semaphore.ts";
 import { SearchDatabaseAwayError } from "../search-engine.ts";
-import { Semaphore } from "../semaphore.ts";
 import { asSearchError, DatabaseLocks } from "./database-locks.ts";
 
 /** The schema that holds everything. */

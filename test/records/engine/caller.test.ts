@@ -12,7 +12,7 @@ const gone = new Error("the caller has gone");
 /** Holds every connection of the engine in a transaction until `release` is called: all, or the first ones. */
 async function holdAll(engine: Engine): Promise<{ release(count?: number): Promise<unknown> }> {
   const held = Array.from(
-    { length: engine.kind === "embedded" ? 1 : 10 },
+    { length: engine.isExclusive ? 1 : 10 },
     () =>
       new Promise<{ done: Promise<void>; letGo: () => void }>((resolve, reject) => {
         const done: Promise<void> = engine.transaction(async (connection) => {
@@ -68,7 +68,7 @@ describeOnBothEngines("an engine for many callers", (fixture) => {
     expect(order.filter((name) => name === "greedy")).toHaveLength(60);
     expect(order.lastIndexOf("modest")).toBeLessThan(30);
     // A caller's own statements keep their order if there is one session.
-    if (engine.kind === "embedded") {
+    if (engine.isExclusive) {
       const { rows } = await engine.query<{ n: number }>("SELECT n FROM turns");
       expect(rows.map(({ n }) => n)).toEqual(Array.from({ length: 60 }, (_, i) => i));
     }
@@ -76,7 +76,7 @@ describeOnBothEngines("an engine for many callers", (fixture) => {
 
   it("keeps a place for others on a server, whatever one caller has running", async () => {
     const { engine } = fixture;
-    if (engine.kind === "embedded") return;
+    if (engine.isExclusive) return;
     const leaving = new AbortController();
     setMaxListeners(30, leaving.signal);
     const hog = engineForCaller(engine, leaving.signal, memory.open("hog"));
@@ -105,7 +105,7 @@ describeOnBothEngines("an engine for a caller who goes away", (fixture) => {
     const settled = Promise.allSettled(waiting);
     leaving.abort(gone);
     // The embedded queue drops it at once, a server's pool when its turn comes.
-    if (engine.kind === "embedded") await expect(waiting[0]).rejects.toBe(gone);
+    if (engine.isExclusive) await expect(waiting[0]).rejects.toBe(gone);
     await hold.release();
     expect((await settled).map((outcome) => (outcome.status === "rejected" ? outcome.reason : "done"))).toEqual([gone, "done", gone]);
     expect((await engine.query("SELECT n FROM written")).rows).toEqual([{ n: 2 }]);
@@ -126,7 +126,7 @@ describeOnBothEngines("an engine for a caller who goes away", (fixture) => {
       leaving.abort(gone);
       await refused;
       expect((await engine.query("SELECT 1 AS n")).rows).toEqual([{ n: 1 }]);
-      if (engine.kind === "server") while ((await running(engine)) > 0) await new Promise((resolve) => setTimeout(resolve, 50));
+      if (!engine.isExclusive) while ((await running(engine)) > 0) await new Promise((resolve) => setTimeout(resolve, 50));
     },
   );
 

@@ -135,7 +135,7 @@ describeOnBothEngines("Long texts", (fixture) => {
       await decodeRecords(connection, projection, texts).then(() => order.push("read"));
       await Promise.all(others);
     });
-    expect(order).toEqual(engine.kind === "embedded" ? ["read", "other", "other", "other"] : ["other", "other", "other", "read"]);
+    expect(order).toEqual(engine.isExclusive ? ["read", "other", "other", "other"] : ["other", "other", "other", "read"]);
   });
 
   test("a statement that fails leaves the session usable", async () => {

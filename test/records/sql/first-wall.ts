@@ -8,7 +8,8 @@ class Passed extends Error {}
 /** "passed", or the error of the refusal. */
 export async function firstWall(engine: Engine, branch: BranchInfo, statement: string): Promise<unknown> {
   const withoutJail: Engine = {
-    kind: engine.kind,
+    isExclusive: engine.isExclusive,
+    timelineSql: engine.timelineSql,
     callers: engine.callers,
     vectors: engine.vectors,
     shared: engine,
@@ -17,7 +18,6 @@ export async function firstWall(engine: Engine, branch: BranchInfo, statement: s
     listen: (channel, listener) => engine.listen(channel, listener),
     guardConnections: (guard) => engine.guardConnections(guard),
     backup: (directory) => engine.backup(directory),
-    walBytes: () => engine.walBytes(),
     health: () => engine.health(),
     close: () => Promise.resolve(),
   };

@@ -57,7 +57,8 @@ async function recoveryInWords(dataDir: string): Promise<string> {
 
 export class EmbeddedEngine implements Engine {
   readonly vectors = VECTORS_IN_MEMORY;
-  readonly kind = "embedded";
+  readonly isExclusive = true;
+  readonly timelineSql = "(SELECT timeline_id FROM pg_control_checkpoint())";
   readonly #directory: OpenDirectory;
   readonly #statementTimeoutMs: number;
   readonly #sqlTimeoutMs: number;

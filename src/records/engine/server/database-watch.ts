@@ -9,6 +9,7 @@
  */
 import type { Duplex } from "node:stream";
 import type pg from "pg";
+import { Semaphore } from "../../../threads/semaphore.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
 import { connectionOf } from "../protocol-connection.ts";
 
@@ -42,7 +43,7 @@ export class DatabaseWatch {
   #attempts = 0;
   #healthTimer: NodeJS.Timeout | undefined;
   /** Statements of the connection run one after the other. */
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #mutex = new Semaphore(1);
   /** Ends the current pause of the reconnecting loop. */
   #endPause = (): void => {};
 
@@ -105,8 +106,7 @@ export class DatabaseWatch {
   /** Does not reject: a broken connection is reopened, and then listens to everything it should. */
   async #run(statement: string): Promise<void> {
     const client = this.#client;
-    this.#turn = this.#turn.then(() => client?.query(statement).catch(() => {}));
-    await this.#turn;
+    await this.#mutex.run(() => client?.query(statement).catch(() => {}));
   }
 
   async #adopt(client: pg.Client): Promise<void> {

@@ -22,6 +22,7 @@ import {
   type TransactionOptions,
 } from "../engine.ts";
 import { isReading } from "../engine-for-caller.ts";
+import { TIMELINE } from "../pinned-settings.ts";
 import { runTransaction } from "../run-transaction.ts";
 import { BranchLogins, CONNECTIONS_PER_BRANCH } from "./branch-logins.ts";
 import { ConnectionPool } from "./connection-pool.ts";
@@ -82,7 +83,8 @@ interface FirstAnswer {
 export class ServerEngine implements Engine {
   readonly vectors = VECTORS_IN_PROTOCOL;
   readonly callers = null;
-  readonly kind = "server";
+  readonly isExclusive = false;
+  readonly timelineSql = TIMELINE;
   readonly #config: pg.ClientConfig;
   readonly #pool: ConnectionPool;
   readonly #turns: FairTurns;
@@ -201,10 +203,6 @@ export class ServerEngine implements Engine {
   /** Asks nothing: the watch knows. */
   health(): EngineHealth {
     return { outage: this.#watch.isReached ? null : "The database cannot be reached at the moment.", writeRefusal: null };
-  }
-
-  walBytes(): Promise<null> {
-    return Promise.resolve(null);
   }
 
   get shared(): this {

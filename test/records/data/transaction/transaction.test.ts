@@ -120,7 +120,7 @@ describeOnBothEngines("transactions", (fixture) => {
     });
     await isStarted;
     const removed = run(...["a", "b", "c", "d"].map((id) => ({ delete: { table: "items", id } })));
-    if (fixture.engine.kind === "server") {
+    if (!fixture.engine.isExclusive) {
       const isWaiting = async (): Promise<boolean> =>
         (await fixture.engine.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%DELETE FROM%'")).rows
           .length > 0;

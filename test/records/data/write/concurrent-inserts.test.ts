@@ -163,7 +163,7 @@ describeOnBothEngines("inserts that come together", (fixture) => {
   });
 
   test("do not wait for one that waits for another transaction", async () => {
-    if (fixture.engine.kind === "embedded") return;
+    if (fixture.engine.isExclusive) return;
     const { caller } = counting();
     const { insert } = writer(new ConcurrentInserts());
     await fixture.engine

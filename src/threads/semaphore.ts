@@ -1,4 +1,4 @@
-/** Counting semaphore, first in, first out. */
+/** Counting semaphore, first in, first out; with 1 a mutex. */
 export class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -7,7 +7,7 @@ export class Semaphore {
     this.#free = atOnce;
   }
 
-  async run<Result>(work: () => Promise<Result>): Promise<Result> {
+  async run<Result>(work: () => Promise<Result> | Result): Promise<Result> {
     await this.take();
     try {
       return await work();
