@@ -70,7 +70,7 @@ class SqlEngine implements SearchEngine {
     this.#database = database;
     this.#searcher = new BranchSearcher(database);
     this.#onFault = onFault;
-    void this.#dropStrangers().catch(onFault);
+    void this.#dropOrphans().catch(onFault);
   }
 
   readonly holdsTexts = false;
@@ -288,8 +288,8 @@ class SqlEngine implements SearchEngine {
     if (known !== undefined) await dropSurplus(this.#database, known.generation, known.schema);
   }
 
-  /** Drops the tables of builds that no process will finish. */
-  async #dropStrangers(): Promise<void> {
+  /** Drops orphans: the tables of builds that no process will finish. */
+  async #dropOrphans(): Promise<void> {
     const [all, used] = await this.#database.write(async (statements) => [
       await existingGenerations(statements),
       await statements.query<{ generation: string }>(`SELECT generation::text FROM ${SCHEMA}.branches`),
