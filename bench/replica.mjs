@@ -100,8 +100,9 @@ async function measureServer() {
     const before = await writing(server, database, "1 replica");
     const memory = await settled(server.pid);
     await idle(server, "1 idle replica");
-    while (streams.length < replicas) streams.push(await connect(server.port, position, {}));
-    await sleep(2_000);
+    // From where the first one is: they have nothing to catch up with.
+    const newest = `${frames[0].life}~${frames[0].reading}~${told.at}`;
+    while (streams.length < replicas) streams.push(await connect(server.port, newest, {}));
     print(
       `memory of each of ${replicas} replicas`,
       `${(((await settled(server.pid)) - memory) * 1024) / (replicas - 1)} kB`.replace(/(\.\d)\d+/, "$1"),
@@ -212,6 +213,7 @@ async function connect(port, position, told) {
     if (told.groups === undefined) return;
     told.bytes += chunk.length;
     for (const { frame } of reader.read(chunk)) {
+      if (frame.type === "position") told.at = frame.at;
       if (frame.type !== "records" && !(frame.type === "position" && told.hasRecords)) continue;
       told.hasRecords = frame.type === "records";
       if (told.hasRecords) continue;

@@ -151,6 +151,7 @@ export class ReplicaHub {
       yield toBuffer(encodeFrame(openFrame(definition, branch)));
       const least = fresh === true ? (await branch.readNow(signal)).read : 0;
       for (let isFirst = true; ; isFirst = false) {
+        const seen = branch.lastRead;
         const next = await branch.next(definition, position, isFirst);
         if (next !== undefined && "restart" in next) {
           yield toBuffer(encodeFrame({ type: "restart", reason: next.restart }));
@@ -168,7 +169,8 @@ export class ReplicaHub {
           continue;
         }
         const tellAt = toldAtMs + (isTold ? ALIVE_EVERY_MS : POSITION_EVERY_MS);
-        const isNew = now < Math.min(tellAt, deadline ?? tellAt) && (await branch.wake(signal, Math.min(tellAt, deadline ?? tellAt) - now));
+        const isNew =
+          now < Math.min(tellAt, deadline ?? tellAt) && (await branch.wake(signal, Math.min(tellAt, deadline ?? tellAt) - now, seen));
         if (isNew) continue;
         yield toBuffer(encodeFrame({ type: "position", at: formatAt(position) }));
         [toldAtMs, isTold] = [performance.now(), true];

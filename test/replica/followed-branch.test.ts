@@ -63,3 +63,33 @@ it("rests for replicas that come back, until it is released, and is not released
   second.end("");
   expect(over).toEqual([]);
 });
+
+it("a group that came since a replica last looked does not have to be followed by another one", async () => {
+  const { branch } = await follow();
+  await branch.readNow(signal);
+  const seen = branch.lastRead;
+  await branch.readNow(signal);
+  expect(await branch.wake(signal, undefined, seen)).toBe(true);
+  expect(await branch.wake(signal, 1, branch.lastRead)).toBe(false);
+  branch.end("");
+  expect(await branch.wake(signal)).toBe(true);
+});
+
+it("many replicas are told in turns, between which others are served", async () => {
+  const { branch } = await follow();
+  await branch.readNow(signal);
+  let turn = 0;
+  let isOver = false;
+  const count = (): void => {
+    turn++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const waiting = Array.from({ length: 1000 }, () => branch.wake(new AbortController().signal).then(() => turn));
+  branch.changed();
+  const turns = await Promise.all(waiting);
+  isOver = true;
+  const most = Math.max(...turns.map((own) => turns.filter((other) => other === own).length));
+  expect(most).toBeLessThanOrEqual(64);
+  branch.end("");
+});
