@@ -21,6 +21,7 @@ import type { BranchInfo, BranchRef } from "../records/schema.ts";
 import { batchFrame } from "./batch-frames.ts";
 import type { Definition } from "./definition.ts";
 import type { ReplicaPosition } from "./position.ts";
+import { WaitingReplicas } from "./waiting-replicas.ts";
 
 /** What is kept for replicas that are behind. */
 const KEPT_BYTES = 32 * 2 ** 20;
@@ -34,13 +35,6 @@ const PASSED_EVERY_MS = 10_000;
 /** While nobody has asked for a while and nothing is read: looked at so often, and for so much kept until the next replica. */
 const RESTS_MS = 10 * 60_000;
 const RESTING_BYTES = 64 * 2 ** 20;
-/** Between the first change and its read: what is written together, and what its answers say of it, is one group. */
-const GATHERED_MS = 4;
-/** So many times as long as telling all replicas of a group took is gathered for the next: they take a quarter of the thread at most. */
-const GATHERED_PER_TOLD = 3;
-const LONGEST_GATHERED_MS = 500;
-/** Replicas that are told in one turn of the event loop: 0.1 ms each. */
-const TOLD_AT_ONCE = 64;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 
@@ -88,7 +82,7 @@ export class FollowedBranch {
   #isLooping = false;
   #pauseMs = FIRST_PAUSE_MS;
   #ended: string | undefined;
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new WaitingReplicas();
   readonly #catchUps = new Map<string, { readonly run: () => Promise<void>; readonly result: Promise<Next> }>();
   readonly #passed: { readonly atMs: number; readonly feed: FeedPosition; readonly bytes: number }[] = [];
   /** Of all changes that were read. */
@@ -163,37 +157,16 @@ export class FollowedBranch {
    * reason.
    * @param seen  `lastRead` when the caller last looked: a group that came since then is not missed.
    */
-  wake(signal: AbortSignal, timeMs?: number, seen = this.#done): Promise<boolean> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(signal.reason);
-      if (this.#done > seen || this.#ended !== undefined) return resolve(true);
-      const end = (): void => {
-        this.#waiting.delete(woken);
-        signal.removeEventListener("abort", left);
-        clearTimeout(timer);
-      };
-      const woken = (): void => {
-        end();
-        resolve(true);
-      };
-      const left = (): void => {
-        end();
-        reject(signal.reason);
-      };
-      const late = (): void => {
-        end();
-        resolve(false);
-      };
-      const timer = timeMs === undefined ? undefined : setTimeout(late, timeMs);
-      this.#waiting.add(woken);
-      signal.addEventListener("abort", left, { once: true });
-    });
+  async wake(signal: AbortSignal, timeMs?: number, seen = this.#done): Promise<boolean> {
+    signal.throwIfAborted();
+    if (this.#done > seen || this.#ended !== undefined) return true;
+    return this.#waiting.wait(signal, timeMs);
   }
 
   end(reason: string): void {
     clearTimeout(this.#resting);
     this.#ended ??= reason;
-    for (const woken of [...this.#waiting]) woken();
+    this.#waiting.end();
   }
 
   /**
@@ -266,8 +239,6 @@ export class FollowedBranch {
   }
 
   readonly #checked = new Map<string, number>();
-  /** How long telling the replicas of the last group took. */
-  #toldMs = 0;
 
   async #isCurrent(definition: Definition): Promise<boolean> {
     const version = this.#schemaVersion;
@@ -286,8 +257,7 @@ export class FollowedBranch {
     this.#isLooping = true;
     try {
       while ((this.#done < this.#wanted || this.#catchUps.size > 0) && this.#ended === undefined) {
-        const gatheredMs = Math.min(Math.max(GATHERED_MS, GATHERED_PER_TOLD * this.#toldMs), LONGEST_GATHERED_MS);
-        await new Promise((resolve) => setTimeout(resolve, gatheredMs));
+        await new Promise((resolve) => setTimeout(resolve, this.#waiting.gatheredMs));
         try {
           for (const [key, { run }] of this.#catchUps) {
             this.#catchUps.delete(key);
@@ -318,21 +288,8 @@ export class FollowedBranch {
     this.#keptBytes += changes.bytes;
     this.#readBytes += changes.batches === undefined ? MOST_GROUP_BYTES : changes.bytes;
     while (this.#groups.length > KEPT_GROUPS || this.#keptBytes > KEPT_BYTES) this.#keptBytes -= this.#groups.shift()!.bytes;
-    await this.#tell();
+    await this.#waiting.tell();
     await this.#acknowledge();
-  }
-
-  /** Wakes the replicas that wait now, and resolves when each has been given its piece. */
-  async #tell(): Promise<void> {
-    this.#toldMs = 0;
-    const waiting = [...this.#waiting];
-    for (let n = 0; n < waiting.length; n += TOLD_AT_ONCE) {
-      const beganAt = performance.now();
-      for (const woken of waiting.slice(n, n + TOLD_AT_ONCE)) woken();
-      // Before anything else runs they make their pieces and write them.
-      await new Promise((resolve) => setImmediate(resolve));
-      this.#toldMs += performance.now() - beganAt;
-    }
   }
 
   /** Lets the feed forget what nobody comes back for. */
