@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { configDefaults, defineConfig } from "vitest/config";
 import { REST_FILES, thoroughFiles } from "./test/projects.ts";
-import { LIMIT_MS } from "./test/support/patience.ts";
+import { LIMIT_MS, WAIT_MS } from "./test/support/patience.ts";
 
 const dist = fileURLToPath(new URL("./dist/", import.meta.url));
 // The whole matrix of toolchains is `npm run test:packages`, the image is `npm run test:container`.
@@ -33,7 +33,7 @@ export default defineConfig({
     testTimeout: LIMIT_MS,
     hookTimeout: LIMIT_MS,
     teardownTimeout: LIMIT_MS,
-    expect: { poll: { timeout: LIMIT_MS } },
+    expect: { poll: { timeout: WAIT_MS } },
     pool: "forks",
     // Each has a server beside it.
     maxWorkers: Math.min(8, availableParallelism()),

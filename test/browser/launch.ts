@@ -1,6 +1,6 @@
 /** Chromium as tests run it: no sandbox (containers), and no traffic of its own. */
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { LIMIT_MS } from "../support/patience.ts";
+import { WAIT_MS } from "../support/patience.ts";
 
 const ARGUMENTS = [
   "--headless",
@@ -28,18 +28,18 @@ export async function closeChromium(browser: Browser | undefined): Promise<void>
 /** A page that waits as patiently as tests do. */
 export async function newPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
   const page = await browser.newPage(options);
-  page.setDefaultTimeout(LIMIT_MS);
+  page.setDefaultTimeout(WAIT_MS);
   return page;
 }
 
 /** @param more  arguments, for a browser that is to be told something else as well. */
 export function launchChromium(executablePath: string, more: readonly string[] = []): Promise<Browser> {
-  return chromium.launch({ executablePath, timeout: LIMIT_MS, args: [...ARGUMENTS, ...more] });
+  return chromium.launch({ executablePath, timeout: WAIT_MS, args: [...ARGUMENTS, ...more] });
 }
 
 /** One that keeps what its pages store, and is started again with it. @param profile  a folder. */
 export async function launchProfile(executablePath: string, profile: string): Promise<BrowserContext> {
-  const context = await chromium.launchPersistentContext(profile, { executablePath, timeout: LIMIT_MS, args: ARGUMENTS });
-  context.setDefaultTimeout(LIMIT_MS);
+  const context = await chromium.launchPersistentContext(profile, { executablePath, timeout: WAIT_MS, args: ARGUMENTS });
+  context.setDefaultTimeout(WAIT_MS);
   return context;
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import type * as Lodestone from "../../src/index.ts";
-import { LIMIT_MS } from "../support/patience.ts";
+import { WAIT_MS } from "../support/patience.ts";
 import { describeWith } from "../support/requirements.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import { launchChromium } from "./launch.ts";
@@ -68,7 +68,7 @@ function testReplicas(launch: () => Promise<Browser>): void {
   });
   beforeEach(async () => {
     context = await browser.newContext();
-    context.setDefaultTimeout(LIMIT_MS);
+    context.setDefaultTimeout(WAIT_MS);
   });
   afterEach(() => context.close());
 
@@ -140,7 +140,7 @@ function testReplicas(launch: () => Promise<Browser>): void {
     await page.evaluate(() => {
       opened.isAway = false;
     });
-    await expect.poll(() => get(page, "meanwhile"), { timeout: LIMIT_MS }).toMatchObject({ n: 2 });
+    await expect.poll(() => get(page, "meanwhile"), { timeout: WAIT_MS }).toMatchObject({ n: 2 });
     await expectSame(page);
     expect((await stateOf(page)).phases).not.toContain("loading");
     await server.request("DELETE", `${TABLE}/data/kept`);
@@ -158,7 +158,7 @@ function testReplicas(launch: () => Promise<Browser>): void {
     const found = await second.evaluate(() => opened.replica.search({ text: "new one" }));
     expect(found.results[0]).toMatchObject({ id: "new" });
     expect(await second.evaluate(async () => [...((await opened.replica.vector("new")) ?? [])])).toEqual([1, 0, 0, 0, 0, 0, 0, 0]);
-    await expect.poll(() => second.evaluate(() => opened.changed), { timeout: LIMIT_MS }).toContain("new");
+    await expect.poll(() => second.evaluate(() => opened.changed), { timeout: WAIT_MS }).toContain("new");
     expect(await stateOf(second)).toMatchObject({ requests: 0, size: 1001, phase: "current", lagMs: 0 });
     const wrong = await second.evaluate(() =>
       Promise.all([

@@ -1,10 +1,12 @@
 /**
- * How long tests wait for anything: a generous limit, because no test depends on the speed of the machine. It only ends what hangs.
+ * How long a test may take: a generous limit, because no test depends on the speed of the machine. It only ends what hangs.
  * LODESTONE_TEST_PATIENCE multiplies it.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
 export const LIMIT_MS = 600_000 * Number(process.env.LODESTONE_TEST_PATIENCE ?? 1);
+/** How long pages and polls wait for one thing: less, so that the failure says for what, not only that the test took too long. */
+export const WAIT_MS = LIMIT_MS / 2;
 
 /** Asks until it is so. An error of `isSo` ends it at once. @param what  for the message, after "in vain:". */
 export async function until(what: string | (() => string), isSo: () => boolean | Promise<boolean>, everyMs = 20): Promise<void> {
