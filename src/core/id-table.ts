@@ -232,6 +232,7 @@ export class IdTable {
       const [start, length] = entryAt(block, (position & (BLOCK_UNITS - 1)) * 4);
       if (scratch.length < length) scratch = new Uint8Array(length);
       scratch.set(block.subarray(start, start + length));
+      scratchId = undefined;
       this.#positions[row] = this.#store(length);
     }
   }
@@ -263,13 +264,25 @@ function lengthBytes(length: number): number {
   return bytes;
 }
 
-/** The id being looked up or stored, as UTF-8. */
+/** The id being looked up or stored, as UTF-8, and its hash if it has been made: most ids are looked for first and stored then. */
 let scratch = new Uint8Array(1024);
+let scratchId: string | undefined;
+let scratchLength = 0;
+let scratchHash: number | undefined;
 
 export const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** Writes `id` to `scratch` as UTF-8. @returns its length in bytes; −1 when it has a lone surrogate. */
 function encode(id: string): number {
+  if (id === scratchId) return scratchLength;
+  scratchId = undefined;
+  scratchHash = undefined;
+  scratchLength = encodeAnew(id);
+  scratchId = id;
+  return scratchLength;
+}
+
+function encodeAnew(id: string): number {
   const { length } = id;
   if (3 * length > scratch.length) scratch = new Uint8Array(3 * length);
   for (let i = 0; i < length; i++) {
@@ -308,8 +321,14 @@ function drawKeys(): readonly [number, number] {
   return crypto.getRandomValues(new Uint32Array(2)) as unknown as readonly [number, number];
 }
 
-/** HalfSipHash-1-3 of the first `length` bytes of `scratch`: u32. */
+/** The hash of the id that was encoded last: u32. */
 function hashOf(length: number): number {
+  scratchHash ??= sipHash(length);
+  return scratchHash;
+}
+
+/** HalfSipHash-1-3 of the first `length` bytes of `scratch`: u32. */
+function sipHash(length: number): number {
   keys ??= drawKeys();
   const [key0, key1] = keys;
   let v0 = key0 | 0;

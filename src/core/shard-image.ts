@@ -62,6 +62,13 @@ export function* saveImage(core: ImageExports, dimension: number): Generator<Uin
   }
 }
 
+/** How many pieces an image has, the first one included. @param first  if it is none, the shard says so. */
+export function piecesOf(first: Uint8Array): number {
+  if (first.length !== HEADER_BYTES) return 1;
+  const header = viewOf(first);
+  return 1 + (header.getUint32(16, true) > 0 ? 1 : 0) + header.getUint32(8, true);
+}
+
 /**
  * Takes the pieces in order, into an empty shard.
  * @param rowsThere  how many rows the file has.
@@ -72,16 +79,22 @@ export function* loadImage(
   core: ImageExports,
   { dimension, rowsThere, noRoom }: { dimension: number; rowsThere: number; noRoom: (rows: number) => Error },
 ): Generator<undefined, BitSet, Uint8Array> {
-  const first = aligned(yield);
+  const first = yield;
   if (first.length !== HEADER_BYTES) throw corrupt("an image of a shard does not begin as one");
-  const words = new Uint32Array(first.buffer, 0, HEADER_WORDS);
-  const [format, ofDimension, segments, segmentBytes, basis] = words as unknown as [number, number, number, number, number];
+  const header = viewOf(first);
+  const [format, ofDimension, segments, segmentBytes, basis] = [0, 4, 8, 12, 16].map((at) => header.getUint32(at, true)) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
   const size = Number(core.segmentSize());
   if (format !== FORMAT || ofDimension !== dimension || segmentBytes !== size) throw corrupt("an image of a shard is of another format");
   const segmentRows = core.segmentRows.value as number;
   const rows = segments * segmentRows;
   if (rows > 0 && core.reserve(rows) === 0) throw noRoom(rows);
-  if (basis > 0) yield* loadBasis(core, basis, new DataView(first.buffer).getFloat64(4 * HEADER_WORDS, true));
+  if (basis > 0) yield* loadBasis(core, basis, header.getFloat64(4 * HEADER_WORDS, true));
   const used = new BitSet();
   for (let s = 0; s < segments; s++) {
     yield* loadSegment(core, s, size, () => noRoom(rows));
@@ -106,9 +119,10 @@ function* loadBasis(core: ImageExports, dimensions: number, epsilon: number): Ge
 }
 
 function* loadSegment(core: ImageExports, s: number, size: number, noRoom: () => Error): Generator<undefined, void, Uint8Array> {
-  const piece = aligned(yield);
+  const piece = yield;
   if (piece.length < SEGMENT_HEADER_BYTES + size) throw corrupt("a segment is too short");
-  const [own, centre, sketches] = new Uint32Array(piece.buffer, 0, 3) as unknown as [number, number, number];
+  const header = viewOf(piece);
+  const [own, centre, sketches] = [0, 4, 8].map((at) => header.getUint32(at, true)) as [number, number, number];
   if (own !== size || piece.length !== SEGMENT_HEADER_BYTES + own + centre + sketches) throw corrupt("a segment is of another size");
   new Uint8Array(core.memory.buffer).set(piece.subarray(SEGMENT_HEADER_BYTES, SEGMENT_HEADER_BYTES + own), core.segmentPtr(s) >>> 0);
   const at = core.loadSegment(s, centre > 0 ? 1 : 0, sketches > 0 ? 1 : 0);
@@ -130,9 +144,9 @@ function partsAt(core: ImageExports, at: number): { ptr: number; bytes: number }
   return [0, 2, 4].map((i) => ({ ptr: words[i]!, bytes: words[i + 1]! }));
 }
 
-/** A copy whose words can be viewed. */
-function aligned(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(bytes);
+/** Of a piece that begins anywhere in its buffer. */
+function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
+  return new DataView(buffer, byteOffset, byteLength);
 }
 
 /** Begins a loader. @returns what takes its pieces; undefined after the last. It throws CORRUPT when there are too few or too many. */

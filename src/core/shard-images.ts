@@ -5,6 +5,8 @@
 import { rowOfShard } from "./row-writes.ts";
 import type { SavedImages } from "./saved-rows.ts";
 import type { ShardClient } from "./shard-client.ts";
+import { piecesOf } from "./shard-image.ts";
+import { Slices } from "./slices.ts";
 import { corrupt } from "./snapshot.ts";
 
 /** The pieces of all images. */
@@ -32,20 +34,33 @@ export function imagesToSave(shards: readonly ShardClient[]): SavedImages {
 /** Takes in the pieces of all images, into empty shards. */
 export class ImagesLoader {
   readonly #shards: readonly ShardClient[];
-  #loaded = 0;
+  /** Whose image has begun, or will next. */
+  #shard = 0;
+  /** Pieces of that image that have not come; 0: it has not begun. */
+  #left = 0;
 
   constructor(shards: readonly ShardClient[]) {
     this.#shards = shards;
   }
 
-  /** @param piece  undefined after the last; its buffer is transferred. @throws {LodestoneError} CORRUPT. */
+  /**
+   * The next piece may be given before the shard has taken this one in.
+   * @param piece  undefined after the last; its buffer is transferred. @throws {LodestoneError} CORRUPT.
+   */
   async take(piece: Uint8Array<ArrayBuffer> | undefined): Promise<void> {
-    const shard = this.#shards[this.#loaded];
+    const shard = this.#shards[this.#shard];
     if ((piece === undefined) !== (shard === undefined)) throw corrupt("it has images of another number of shards");
     if (piece === undefined || shard === undefined) return;
-    if (await shard.call<"load">({ type: "load", piece }, [piece.buffer])) this.#loaded++;
+    if (this.#left === 0) this.#left = piecesOf(piece);
+    const isLast = --this.#left === 0;
+    if (isLast) this.#shard++;
+    if ((await shard.call<"load">({ type: "load", piece }, [piece.buffer])) !== isLast)
+      throw corrupt("an image of a shard has another number of pieces");
   }
 }
+
+/** Rows that are named before others get a turn: about a millisecond. */
+const ROWS_AT_ONCE = 2 ** 12;
 
 /**
  * Gives the rows that came with images their ids, and clears the others.
@@ -57,24 +72,29 @@ export async function adoptRows(
   idOf: (row: number) => string | undefined,
   onRow: (row: number) => void,
 ): Promise<void> {
+  const slices = new Slices();
   await Promise.all(
     shards.map(async (shard, i) => {
-      const rows: number[] = [];
-      const ids: string[] = [];
-      const cleared: number[] = [];
-      for (const own of await shard.call<"rows">({ type: "rows" })) {
-        const row = rowOfShard(own, i, shards.length);
-        const id = idOf(row);
-        if (id === undefined) {
-          cleared.push(own);
-          continue;
+      const all = await shard.call<"rows">({ type: "rows" });
+      for (let from = 0; from < all.length; from += ROWS_AT_ONCE) {
+        const rows: number[] = [];
+        const ids: string[] = [];
+        const cleared: number[] = [];
+        for (const own of all.subarray(from, from + ROWS_AT_ONCE)) {
+          const row = rowOfShard(own, i, shards.length);
+          const id = idOf(row);
+          if (id === undefined) {
+            cleared.push(own);
+            continue;
+          }
+          rows.push(own);
+          ids.push(id);
+          onRow(row);
         }
-        rows.push(own);
-        ids.push(id);
-        onRow(row);
+        await shard.call<"name">({ type: "name", rows: Uint32Array.from(rows), ids });
+        if (cleared.length > 0) await shard.call<"clear">({ type: "clear", rows: Uint32Array.from(cleared) });
+        await slices.pause();
       }
-      await shard.call<"name">({ type: "name", rows: Uint32Array.from(rows), ids });
-      if (cleared.length > 0) await shard.call<"clear">({ type: "clear", rows: Uint32Array.from(cleared) });
     }),
   );
 }

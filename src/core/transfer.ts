@@ -8,6 +8,7 @@ import { ByteReader, type ByteSource, type ByteStream } from "./byte-stream.ts";
 import { checkTransfer, LOAD_OPTIONS } from "./options.ts";
 import type { CheckedValues, RowColumns } from "./row-columns.ts";
 import type { RowDirectory } from "./row-directory.ts";
+import { Slices } from "./slices.ts";
 import { corrupt, readSnapshot, type SnapshotContents, type SnapshotGift, type SnapshotWant, writeSnapshot } from "./snapshot.ts";
 
 export interface TransferProgress {
@@ -115,6 +116,9 @@ export interface LoadOptions extends TransferOptions {
   columns?: RowColumns | undefined;
 }
 
+/** Ids that get their rows before others get a turn: about two milliseconds. */
+const IDS_AT_ONCE = 2 ** 11;
+
 /** What loading needs from either kind of index. */
 interface Loadable {
   readonly rows: RowDirectory;
@@ -188,12 +192,15 @@ export async function loadSnapshot<Index extends Loadable>(
       found.push(async () => {
         await index!.loadImage(piece);
         if (piece !== undefined) return;
-        for (const [ids, numbers] of named.splice(0)) {
-          undo.note(ids);
-          index!.rows.restore(ids, numbers);
-          rows += ids.length;
-          options.onProgress?.({ rows, totalRows });
-          await slices.pause();
+        for (const [all, numbers] of named.splice(0)) {
+          for (let from = 0; from < all.length; from += IDS_AT_ONCE) {
+            const ids = all.slice(from, from + IDS_AT_ONCE);
+            undo.note(ids);
+            index!.rows.restore(ids, numbers.subarray(from, from + ids.length));
+            rows += ids.length;
+            options.onProgress?.({ rows, totalRows });
+            await slices.pause();
+          }
         }
         await index!.adoptRows();
         if (index!.size !== totalRows) throw corrupt("its images have other rows than its ids");
@@ -280,41 +287,5 @@ class LoadedRows {
       if (values === undefined) columns?.clear(row);
       else columns?.set(row, values);
     }
-  }
-}
-
-// Runs long work in slices, so that a page can paint and respond in between.
-
-/** Far below 50 ms, from which browsers report a long task. */
-const SLICE_MS = 8;
-
-/**
- * Lets all other pending work run. `scheduler.yield` is no substitute, because its continuation runs before
- * the page's timers; nor are timers, which browsers delay by 4 ms when nested.
- */
-function nextTask(): Promise<void> {
-  const { setImmediate, MessageChannel } = globalThis as Partial<Pick<typeof globalThis, "setImmediate" | "MessageChannel">>;
-  return new Promise((resolve) => {
-    if (setImmediate !== undefined) setImmediate(resolve);
-    else if (MessageChannel !== undefined) {
-      const { port1, port2 } = new MessageChannel();
-      port1.onmessage = () => {
-        port1.close();
-        resolve();
-      };
-      port2.postMessage(undefined);
-    } else setTimeout(resolve);
-  });
-}
-
-/** Call `pause` between two steps of work. */
-export class Slices {
-  #began = Date.now();
-
-  /** Resolves at once while the current slice lasts, otherwise in a new task. */
-  async pause(): Promise<void> {
-    if (Date.now() - this.#began < SLICE_MS) return;
-    await nextTask();
-    this.#began = Date.now();
   }
 }

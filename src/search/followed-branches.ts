@@ -47,6 +47,8 @@ export interface FollowOptions extends FaultListeners {
 
 const DEFAULT_POLL_MS = 5_000;
 const DEFAULT_SNAPSHOT_MS = 300_000;
+/** See SavedBranchOptions. */
+const QUIET_MS = 30_000;
 /** New branches announce themselves. Listing finds those whose announcement was lost. */
 const LIST_EVERY_POLLS = 6;
 /**
@@ -149,6 +151,7 @@ export class FollowedBranches {
         vectors: this.#options.vectors,
         snapshotPath: this.#snapshots?.pathOf(key),
         journalBytes: this.#options.journalBytes,
+        quietMs: Math.min(this.#options.snapshotEveryMs ?? DEFAULT_SNAPSHOT_MS, QUIET_MS),
         onFault: (error) => this.#options.onFault?.(error),
       }),
       lag: new LagMeter(),

@@ -122,6 +122,8 @@ export interface RestoredState {
   readonly schema: FollowedSchema;
   readonly position: FeedPosition;
   readonly stats: BranchStats;
+  /** Of the journal that continues the snapshot, if there is one. */
+  readonly journalBytes?: number | undefined;
 }
 
 export interface EngineCalls {

@@ -264,7 +264,7 @@ const handlers: Handlers = {
     held.isUnfinished = true;
     if (journal !== undefined) await held.files.resume(journal);
     room.forget(key);
-    return { version: state.version, schema: state.schema, position, stats: enforceLimit(key, state) };
+    return { version: state.version, schema: state.schema, position, stats: enforceLimit(key, state), journalBytes: journal?.bytes };
   },
 
   async snapshot({ key, path, position }) {

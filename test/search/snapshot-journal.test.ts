@@ -61,6 +61,24 @@ describe("the journal behind a snapshot", () => {
     expect(await at.answers()).toEqual(await at.answersWithoutSnapshot());
   });
 
+  test("is replaced by a snapshot when nothing changes any more and it is an eighth as long as it may be; also after a start", async () => {
+    await at.store.close();
+    await at.open({ snapshotEveryMs: 3_600_000, journalBytes: 1_000_000 });
+    await at.ready();
+    await expect.poll(() => readdirSync(at.directory).some((file) => file.endsWith(".journal"))).toBe(true);
+    const before = journalFile();
+    const note = "what makes a journal long ".repeat(2_000);
+    for (let round = 0; round < 5; round++) at.records.write(REF, "items", [item(7_000 + round, { title: note })], []);
+    await at.answers();
+    await at.store.close();
+    expect(readFileSync(before).length).toBeGreaterThan(125_000);
+    await at.open({ snapshotEveryMs: 200, journalBytes: 1_000_000 });
+    await expect.poll(journalFile).not.toBe(before);
+    await at.restart();
+    expect(at.records.reads.all).toBe(0);
+    expect(await at.answers()).toEqual(await at.answersWithoutSnapshot());
+  });
+
   test("is continued, and a draft that a kill has left beside it is removed", async () => {
     await withJournal();
     await at.restart(() => writeFileSync(journalFile().replace(/[0-9a-f]{8}\.journal$/, "0123abcd.draft"), "half a snapshot"));

@@ -6,8 +6,8 @@
 import { ParallelVectorIndex } from "../../core/parallel-vector-index.ts";
 import { RowDirectory } from "../../core/row-directory.ts";
 import type { SearchOptions, SearchResult } from "../../core/search-input.ts";
+import { Slices } from "../../core/slices.ts";
 import type { TextSearch, TextSearchResult } from "../../core/text-search.ts";
-import { Slices } from "../../core/transfer.ts";
 import { VectorIndex } from "../../core/vector-index.ts";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { quoted, quotedNames } from "../../errors/value-in-words.ts";

@@ -12,12 +12,16 @@ import { type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { crashPoint } from "../../files/fault-points.ts";
 import type { FeedBatch, FeedPosition } from "../../records/feed/feed-types.ts";
-import { fileHeader, framed, HEADER_BYTES, readFormat, readFramed, writeFramed } from "./message-frames.ts";
+import { fileHeader, framed, HEADER_BYTES, MessageReader, readFormat, writeFramed } from "./message-frames.ts";
+import { overlapped } from "./overlapped.ts";
 
 const MAGIC = "LODEJRNL";
 const FORMAT = 1;
 /** If more batches than this are not on disk yet, the next change waits. */
 const MAX_BACKLOG_BATCHES = 64;
+
+/** Batches that are passed on together: to wait for the shards after each takes longer than its work. */
+const GROUP_BYTES = 1 << 22;
 
 type Message = { readonly batch: FeedBatch } | { readonly position: FeedPosition };
 
@@ -145,11 +149,11 @@ export class BranchJournal {
   }
 }
 
-/** Passes each batch to `onBatch`. @returns where to continue; undefined when there is no journal. */
+/** Passes the batches on, many small ones together. @returns where to continue; undefined when there is no journal. */
 export async function readJournal(
   path: string,
   start: FeedPosition,
-  onBatch: (batch: FeedBatch) => Promise<void>,
+  onBatches: (batches: readonly FeedBatch[]) => Promise<void>,
 ): Promise<JournalEnd | undefined> {
   const file = await open(path, "r").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
@@ -161,14 +165,22 @@ export async function readJournal(
     const header = await readFormat(file, MAGIC, size);
     if ("fault" in header || header.format !== FORMAT) return undefined;
     let end: JournalEnd = { path, bytes: HEADER_BYTES, checksum: 0, position: start };
-    for (;;) {
-      const read = await readFramed(file, end.bytes, size, end.checksum);
-      if ("fault" in read) return end;
-      const message = read.message as Message;
-      if ("batch" in message) await onBatch(message.batch);
-      const position = "position" in message ? message.position : end.position;
-      end = { path, bytes: read.end, checksum: read.checksum, position };
+    const reader = new MessageReader(file, size, HEADER_BYTES);
+    async function* groups(): AsyncGenerator<readonly FeedBatch[], void, void> {
+      let batches: FeedBatch[] = [];
+      let begin = end.bytes;
+      for (let read = await reader.next(); !("fault" in read); read = await reader.next()) {
+        const message = read.message as Message;
+        end = { path, bytes: read.end, checksum: read.checksum, position: "position" in message ? message.position : end.position };
+        if ("batch" in message) batches.push(message.batch);
+        if (end.bytes - begin < GROUP_BYTES) continue;
+        yield batches;
+        [batches, begin] = [[], end.bytes];
+      }
+      yield batches;
     }
+    await overlapped(groups(), onBatches);
+    return end;
   } finally {
     await file.close();
   }

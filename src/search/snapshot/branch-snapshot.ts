@@ -22,6 +22,7 @@ import type { BranchKey } from "../search-messages.ts";
 import type { SavedBatch } from "../table-index.ts";
 import type { VectorFolders } from "../vector-folders.ts";
 import { draftPath, type JournalEnd, journalPath, readJournal } from "./branch-journal.ts";
+import { inTurns, overlapped, Window } from "./overlapped.ts";
 import { readSnapshot, SnapshotWriter } from "./snapshot-file.ts";
 
 export interface SnapshotHeader {
@@ -36,7 +37,7 @@ export interface SnapshotHeader {
   readonly files?: readonly ColumnFiles[];
 }
 
-/** A piece of the image of a column; undefined after the last. */
+/** A piece of the image of a column; undefined after the last. Read, it is a view of the message's buffer, which goes to the shard whole. */
 interface ImageMessage {
   readonly column: number;
   readonly piece: Uint8Array | undefined;
@@ -44,6 +45,8 @@ interface ImageMessage {
 
 /** Bytes written before searches get a turn. */
 const PIECE_BYTES = 1 << 20;
+/** Pieces of images that shards take in while others are read. */
+const LOADS_AT_ONCE = 4;
 
 /**
  * @param position   a position that the state has reached.
@@ -66,16 +69,10 @@ export async function writeBranchSnapshot(
   try {
     await writer.write({ key, incarnation, version, schema, position, journal, files } satisfies SnapshotHeader);
     const isUsable = (): boolean => isCurrent() && state.version === version;
-    for (const name of schema.keys()) {
+    // In turns: when they are read, the rows are this thread's work and the images that of the shards.
+    for await (const message of inTurns<SavedBatch | ImageMessage>(rowsOf(state), state.images())) {
       if (!isUsable()) break;
-      for await (const batch of state.read(name, PIECE_BYTES, true)) {
-        if (!isUsable()) break;
-        await writer.write(batch, vectorBytesOf(batch));
-      }
-    }
-    for await (const message of state.images()) {
-      if (!isUsable()) break;
-      await writer.write(message satisfies ImageMessage, message.piece?.length);
+      await writer.write(message, "piece" in message ? message.piece?.length : vectorBytesOf(message));
     }
     // A column that has got files meanwhile has no rows in this snapshot.
     const isSame = files.length === state.files.length && files.every(({ folder }, i) => folder === basename(state.files[i]!.folder));
@@ -96,6 +93,14 @@ export async function writeBranchSnapshot(
   }
 }
 
+async function* rowsOf(state: BranchState): AsyncGenerator<SavedBatch, void, void> {
+  for (const name of [...state.schema.keys()]) {
+    // The schema may have changed.
+    if (!state.schema.has(name)) return;
+    yield* state.read(name, PIECE_BYTES, true);
+  }
+}
+
 function vectorBytesOf({ columns }: FeedBatch): number {
   let bytes = 0;
   for (const column of columns.values()) if (column.kind === "vector") bytes += column.elements.byteLength;
@@ -110,7 +115,7 @@ export interface RestoredBranch {
 }
 
 /**
- * Reads one message at a time, so that besides the branch itself no more than a piece is held.
+ * Reads on while messages are taken in, so that besides the branch itself no more than LOADS_AT_ONCE + 3 pieces are held.
  *
  * @param onGrowth  called with the empty branch before its rows are read, and after each batch, with the bytes
  *   that the branch takes at least in the end. What it throws ends the reading, and is thrown.
@@ -131,6 +136,7 @@ export async function readBranchSnapshot(
   });
   let state: BranchState | undefined;
   const opened: ColumnFiles[] = [];
+  const loads = new Window(LOADS_AT_ONCE);
   try {
     const first = await messages.next();
     if (first.done) throw new LodestoneError("CORRUPT", `The search snapshot ${path} is empty.`);
@@ -145,22 +151,24 @@ export async function readBranchSnapshot(
     state = await BranchState.create(incarnation, version, schema, placement, opened);
     const restored = state;
     onGrowth(restored, leastBytes);
-    const apply = async (batch: FeedBatch): Promise<void> => {
-      restored.apply([batch]);
+    const apply = async (batches: readonly FeedBatch[]): Promise<void> => {
+      restored.apply(batches);
       await restored.settled();
       onGrowth(restored, leastBytes);
     };
-    for await (const message of messages as AsyncIterable<SavedBatch | ImageMessage>) {
-      // A copy, which is handed over to its shard: the piece is a part of the message's buffer.
-      if ("piece" in message) await restored.loadImage(message.column, message.piece && new Uint8Array(message.piece));
+    const take = async (message: SavedBatch | ImageMessage): Promise<void> => {
+      if ("piece" in message) await loads.begin(restored.loadImage(message.column, message.piece as Uint8Array<ArrayBuffer> | undefined));
       else restored.applySaved(message);
       await restored.settled();
       onGrowth(restored, leastBytes);
-    }
+    };
+    await overlapped(messages as AsyncIterable<SavedBatch | ImageMessage>, take);
+    await loads.end();
     await restored.adoptRows();
     const journal = header.journal === undefined ? undefined : await readJournal(journalPath(path, header.journal), header.position, apply);
     return { state, position: journal?.position ?? header.position, journal };
   } catch (error) {
+    await loads.end().catch(() => {}); // a consequence
     if (state === undefined) for (const { folder } of opened) folders.close(folder);
     else void state.free();
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;

@@ -66,26 +66,64 @@ interface Fault {
 
 const cutOff = (size: number): Fault => ({ fault: `it ends at byte ${size}, before its last message` });
 
-/**
- * @param size  of the file.
- * @param previous  the checksum of the message before; 0 for the first.
- * @returns the message, and where the next one begins.
- */
-export async function readFramed(
-  file: FileHandle,
-  at: number,
-  size: number,
-  previous: number,
-): Promise<{ readonly message: unknown; readonly end: number; readonly checksum: number } | Fault> {
-  const frame = await readBytes(file, at, FRAME_BYTES, size);
-  if (frame === undefined) return cutOff(size);
-  const length = frame.readUInt32LE(0);
-  if (length > MAX_MESSAGE_BYTES) return { fault: `a message claims ${length} bytes` };
-  const payload = await readBytes(file, at + FRAME_BYTES, length, size);
-  if (payload === undefined) return cutOff(size);
-  const checksum = crc32(payload, previous);
-  if (checksum !== frame.readUInt32LE(4)) return { fault: `the checksum of the message at byte ${at} does not match` };
-  return { message: deserialize(payload) as unknown, end: at + FRAME_BYTES + length, checksum };
+interface ReadMessage {
+  readonly message: unknown;
+  /** Where the next one begins. */
+  readonly end: number;
+  /** The next one's continues from it. */
+  readonly checksum: number;
+}
+
+/** A message that has been read and not been checked. */
+interface UncheckedMessage {
+  readonly at: number;
+  readonly checksum: number;
+  readonly payload: Buffer;
+  /** The frame of the next one. */
+  readonly frame: Buffer;
+}
+
+/** Reads the messages of a file in order, and the next one while the caller works on one. */
+export class MessageReader {
+  readonly #file: FileHandle;
+  readonly #size: number;
+  #checksum = 0;
+  #ahead: Promise<UncheckedMessage | Fault>;
+
+  /** @param size  of the file. @param at  where the first message begins. */
+  constructor(file: FileHandle, size: number, at: number) {
+    this.#file = file;
+    this.#size = size;
+    this.#ahead = readBytes(file, at, Math.min(FRAME_BYTES, size - at), size).then((frame) => this.#read(at, frame));
+    this.#ahead.catch(() => {}); // told by `next`
+  }
+
+  /** Its typed arrays are views of a buffer of its own. Not to be called again after a fault. */
+  async next(): Promise<ReadMessage | Fault> {
+    const read = await this.#ahead;
+    if ("fault" in read) return read;
+    const { at, payload, frame } = read;
+    const checksum = crc32(payload, this.#checksum);
+    if (checksum !== read.checksum) return { fault: `the checksum of the message at byte ${at} does not match` };
+    this.#checksum = checksum;
+    const end = at + FRAME_BYTES + payload.length;
+    this.#ahead = this.#read(end, frame);
+    this.#ahead.catch(() => {}); // told by `next`
+    return { message: deserialize(payload) as unknown, end, checksum };
+  }
+
+  /** @param frame  of the message, as much as the file has of it. */
+  async #read(at: number, frame: Buffer | undefined): Promise<UncheckedMessage | Fault> {
+    if (frame === undefined || frame.length < FRAME_BYTES) return cutOff(this.#size);
+    const length = frame.readUInt32LE(0);
+    const checksum = frame.readUInt32LE(4);
+    if (length > MAX_MESSAGE_BYTES) return { fault: `a message claims ${length} bytes` };
+    const begin = at + FRAME_BYTES;
+    // With the next frame: one read for each message.
+    const bytes = await readBytes(this.#file, begin, Math.max(length, Math.min(length + FRAME_BYTES, this.#size - begin)), this.#size);
+    if (bytes === undefined) return cutOff(this.#size);
+    return { at, checksum, payload: bytes.subarray(0, length), frame: Buffer.from(bytes.subarray(length)) };
+  }
 }
 
 /** @param size  of the file. @returns undefined: the file ends before that. */

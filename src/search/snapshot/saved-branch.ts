@@ -17,12 +17,15 @@ export interface SavedBranchOptions {
    * in files (the snapshot has only their codes, the journal has them whole), at least 16 MiB.
    */
   readonly journalBytes: number | undefined;
+  /** While nothing has changed for this long, a journal that is an eighth as long is replaced as well: the next start reads less. */
+  readonly quietMs: number;
   /** Receives faults that are recovered from. */
   readonly onFault: (error: unknown) => void;
 }
 
 /** A journal shorter than this never triggers a new snapshot. */
 const MIN_LONG_JOURNAL_BYTES = 1 << 24;
+const QUIET_SHARE = 8;
 
 export class SavedBranch {
   #path: string | undefined;
@@ -31,6 +34,8 @@ export class SavedBranch {
   readonly #records: FollowedRecords;
   readonly #engine: SearchEngine;
   readonly #maxJournalBytes: number | undefined;
+  readonly #quietMs: number;
+  #changedAt = performance.now();
   readonly #onFault: (error: unknown) => void;
   /** Whether there are changes that the disk does not have. */
   #isBehind = false;
@@ -50,6 +55,7 @@ export class SavedBranch {
     this.#records = records;
     this.#engine = engine;
     this.#maxJournalBytes = options.journalBytes;
+    this.#quietMs = options.quietMs;
     this.#onFault = options.onFault;
   }
 
@@ -77,6 +83,7 @@ export class SavedBranch {
   /** The engine holds something that the disk does not have. */
   changed(): void {
     this.#isBehind = true;
+    this.#changedAt = performance.now();
   }
 
   /** The engine has lost its data, and with it the journal. */
@@ -101,6 +108,7 @@ export class SavedBranch {
       if (restored !== null) {
         this.#isBehind = false;
         this.#columnsInFiles = restored.stats.columnsInFiles;
+        this.#journalBytes = restored.journalBytes;
       }
       return restored;
     } catch (error) {
@@ -129,7 +137,8 @@ export class SavedBranch {
     if (state?.isWhole !== true || !this.isKept(stats)) return false;
     if (this.#journalBytes === undefined) return this.#isBehind;
     if (stats.columnsInFiles > this.#columnsInFiles) return true;
-    return this.#journalBytes > this.#journalLimit(stats);
+    const isQuiet = performance.now() - this.#changedAt >= this.#quietMs;
+    return this.#journalBytes > this.#journalLimit(stats) / (isQuiet ? QUIET_SHARE : 1);
   }
 
   /** It is twice as long as it should be: the next snapshot should not wait for its time. */

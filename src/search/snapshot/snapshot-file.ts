@@ -17,7 +17,7 @@ import { crc32 } from "node:zlib";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { crashPoint } from "../../files/fault-points.ts";
 import { syncDirectory } from "../../files/replace-file.ts";
-import { fileHeader, framed, HEADER_BYTES, readBytes, readFormat, readFramed, writeFramed } from "./message-frames.ts";
+import { fileHeader, framed, HEADER_BYTES, MessageReader, readBytes, readFormat, writeFramed } from "./message-frames.ts";
 
 const MAGIC = "LODESEAR";
 /** Another with every change of what the messages mean; numbers differ in two bits or more, so that one flipped bit gives none of them. */
@@ -85,7 +85,7 @@ export class SnapshotWriter {
 }
 
 /**
- * Yields the messages of a file in order. Their typed arrays are valid until the next one is asked for. The file
+ * Yields the messages of a file in order. Each has a buffer of its own, of which its typed arrays are views. The file
  * is known to be sound only when the iteration has ended.
  *
  * @param onSize  called before the first message with the bytes of all vectors (0 if the file does not say). What
@@ -109,14 +109,12 @@ export async function* readSnapshot(path: string, onSize: (vectorBytes: number) 
       if (!field.equals(sizeField(field.readDoubleLE(0)))) throw corrupt(path, "the checksum of its size does not match");
       onSize(field.readDoubleLE(0));
     } else onSize(0);
-    let checksum = 0;
-    for (let at = format > 1 ? HEADER_BYTES + SIZE_BYTES : HEADER_BYTES; ; ) {
-      const read = await readFramed(file, at, size, checksum);
+    const reader = new MessageReader(file, size, format > 1 ? HEADER_BYTES + SIZE_BYTES : HEADER_BYTES);
+    for (;;) {
+      const read = await reader.next();
       if ("fault" in read) throw corrupt(path, read.fault);
-      checksum = read.checksum;
-      at = read.end;
       if (isEnd(read.message)) {
-        if (at !== size) throw corrupt(path, `${size - at} bytes follow its end`);
+        if (read.end !== size) throw corrupt(path, `${size - read.end} bytes follow its end`);
         return;
       }
       yield read.message;
