@@ -11,15 +11,15 @@ import { checkBytes, checkIds, checkMany } from "./batch-input.ts";
 import type { ByteSource, ByteStream } from "./byte-stream.ts";
 import { nodeModule } from "./node-modules.ts";
 import { checkIndexOptions, checkInteger, checkType } from "./options.ts";
-import type { CheckedValues, ColumnName, RowColumns, RowOf, ValuesOf } from "./row-columns.ts";
+import type { ColumnName, RowColumns, RowOf, ValuesOf } from "./row-columns.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
-import { RowWrites, rowInShard, shardOfRow, VectorStaging } from "./row-writes.ts";
 import { RunningSaves, SavedRows } from "./saved-rows.ts";
 import { readFromShards, scoreInShards, searchShards, startShards } from "./scatter-gather.ts";
 import { type SearchOptions, type SearchResult, toQueryMatrix, toSearchPlan, toSearchResult, withColumns } from "./search-input.ts";
 import type { ShardClient } from "./shard-client.ts";
-import { adoptRows, endImages, ImagesLoader, imagesToSave, saveImages } from "./shard-images.ts";
+import { endImages, ImagesLoader, imagesToSave, saveImages } from "./shard-images.ts";
 import type { ShardResults } from "./shard-messages.ts";
+import { type SetOptions, ShardedRows } from "./sharded-rows.ts";
 import type { Similarity } from "./similarity.ts";
 import { isTextSearch, type TextSearch, type TextSearchResult } from "./text-search.ts";
 import { joined, loadSnapshot, snapshotPieces, snapshotStream, type TransferOptions } from "./transfer.ts";
@@ -49,14 +49,6 @@ export interface ParallelVectorIndexOptions<Columns extends RowColumns = RowColu
 /** Vectors in one message to a worker. */
 const ENTRIES_PER_READ = 1000;
 
-/** @internal */
-export interface SetOptions {
-  /** The caller needs the matrix's buffer no more: it is transferred where one worker has all the rows. */
-  readonly isGiven?: boolean;
-  /** Much comes, and is searched before it has codes: these are made when nothing more comes. */
-  readonly isDeferred?: boolean;
-}
-
 export interface ParallelSearchOptions<Columns extends RowColumns = RowColumns> extends SearchOptions<Columns> {
   /**
    * Cancels the call: the promise rejects at once with the signal's reason. A scan that has begun runs to its
@@ -79,27 +71,28 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
   /** Whether the vectors are in files. @internal */
   readonly isOutside: boolean;
   readonly #shards: readonly ShardClient[];
-  readonly #ownsRows: boolean;
-  readonly #holder = { clearRow: (row: number) => this.#clear(row) };
-  readonly #rowWrites = new RowWrites();
-  readonly #staging = new VectorStaging();
-  /** Number of the last write. */
-  #write = 0;
+  readonly #holder = { clearRow: (row: number) => this.#written.clear(row) };
+  readonly #written: ShardedRows;
   readonly #saves = new RunningSaves();
   readonly #columns: RowColumns | undefined;
   #isFreed = false;
   #loader: ImagesLoader | undefined;
-  /** While many are deleted: the rows of each shard, to be sent together. */
-  #cleared: number[][] | undefined;
 
   private constructor(options: ParallelVectorIndexOptions, shards: readonly ShardClient[], opened: ShardResults["open"]) {
     this.dimension = options.dimension;
     this.rows = options.rows ?? new RowDirectory();
     this.build = opened.build;
     this.isOutside = opened.isOutside;
-    this.#ownsRows = options.rows === undefined;
     this.#shards = shards;
     this.#columns = options.columns;
+    this.#written = new ShardedRows({
+      shards,
+      dimension: this.dimension,
+      rows: this.rows,
+      ownsRows: options.rows === undefined,
+      columns: options.columns,
+      saves: this.#saves,
+    });
     this.#columns?.bind(this.rows);
     this.rows.attach(this.#holder);
   }
@@ -136,7 +129,7 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
   /** Number of ids with a vector in this index, including writes in progress. */
   get size(): number {
     this.#checkUsable();
-    return this.#rowWrites.size;
+    return this.#written.size;
   }
 
   /** Number of rows of a mask: `rows.capacity`. */
@@ -168,14 +161,14 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
   async has(id: string): Promise<boolean> {
     this.#checkUsable();
     const row = this.rows.rowOf(id);
-    return row !== undefined && this.#rowWrites.has(row);
+    return row !== undefined && this.#written.has(row);
   }
 
   /** A copy of the stored float32 vector. */
   async get(id: string): Promise<Float32Array | undefined> {
     this.#checkUsable();
     const row = this.rows.rowOf(id);
-    if (row === undefined || !this.#rowWrites.has(row)) return undefined;
+    if (row === undefined || !this.#written.has(row)) return undefined;
     return readFromShards(this.#shards, this.dimension, [row]);
   }
 
@@ -186,7 +179,7 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     this.#checkUsable();
     checkIds(ids);
     const rows = ids.map((id) => this.rows.rowOf(id));
-    const present = rows.filter((row): row is number => row !== undefined && this.#rowWrites.has(row));
+    const present = rows.filter((row): row is number => row !== undefined && this.#written.has(row));
     const matrix = await readFromShards(this.#shards, this.dimension, present);
     let next = 0;
     return rows.map((row) => {
@@ -200,7 +193,7 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     this.#checkUsable();
     let ids: string[] = [];
     for (const [id, row] of this.rows.entries()) {
-      if (this.#rowWrites.has(row)) ids.push(id);
+      if (this.#written.has(row)) ids.push(id);
       if (ids.length < ENTRIES_PER_READ) continue;
       yield* this.#entriesOf(ids);
       ids = [];
@@ -223,7 +216,7 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     const row = this.rows.rowOf(id);
     const columns = withColumns(this.#columns, "getColumns");
     if (names !== undefined) columns.checkNames(names);
-    return row === undefined || !this.#rowWrites.has(row) ? undefined : columns.get(row, names);
+    return row === undefined || !this.#written.has(row) ? undefined : columns.get(row, names);
   }
 
   /** Like VectorIndex.upsert. */
@@ -231,7 +224,7 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     this.#checkUsable();
     checkId(id);
     const floats = toFloat32("vector", vector, this.dimension);
-    await this.#set(this.#rowsFor([id]), [id], floats, values && [withColumns(this.#columns, "values").check(values)]);
+    await this.#written.set(this.#rowsFor([id]), [id], floats, values && [withColumns(this.#columns, "values").check(values)]);
   }
 
   /**
@@ -241,7 +234,7 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
   async upsertMany(ids: readonly string[], matrix: Float32Array, values?: readonly (ValuesOf<Columns> | undefined)[]): Promise<void> {
     this.#checkUsable();
     const checked = checkMany(ids, matrix, this.dimension, values, this.#columns);
-    await this.#set(this.#rowsFor(ids), ids, matrix, checked);
+    await this.#written.set(this.#rowsFor(ids), ids, matrix, checked);
   }
 
   /**
@@ -250,45 +243,26 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
    * @internal
    */
   async setRows(rows: readonly number[], ids: readonly string[], matrix: Float32Array, how: SetOptions = {}): Promise<void> {
-    await this.#set(rows, ids, matrix, undefined, how);
+    await this.#written.set(rows, ids, matrix, undefined, how);
   }
 
   /** Removes the vector of `id`. @returns whether there was one. */
   async delete(id: string): Promise<boolean> {
     this.#checkUsable();
-    return this.#deleteAll([id]) === 1;
+    return this.#written.deleteAll([id]) === 1;
   }
 
   /** Like VectorIndex.deleteMany, with one message to each worker. */
   async deleteMany(ids: readonly string[]): Promise<number> {
     this.#checkUsable();
     checkIds(ids);
-    return this.#deleteAll(ids);
+    return this.#written.deleteAll(ids);
   }
 
   /** Like VectorIndex.clear. */
   async clear(): Promise<void> {
     this.#checkUsable();
-    this.#deleteAll(Array.from(this.rows.idsFromLast(), ([id]) => id));
-  }
-
-  #deleteAll(ids: readonly string[]): number {
-    const cleared: number[][] = this.#shards.map(() => []);
-    this.#cleared = cleared;
-    const before = this.#rowWrites.size;
-    // Together: what saves keep is read with one message.
-    for (const save of this.#saves) save.beforeChange(ids.flatMap((id) => this.rows.rowOf(id) ?? []));
-    for (const id of ids) {
-      const row = this.rows.rowOf(id);
-      if (row === undefined) continue;
-      if (this.#ownsRows) this.rows.release(id);
-      else this.#clear(row);
-    }
-    this.#cleared = undefined;
-    cleared.forEach((rows, shard) => {
-      if (rows.length > 0) this.#sendClear(shard, rows);
-    });
-    return before - this.#rowWrites.size;
+    this.#written.deleteAll(Array.from(this.rows.idsFromLast(), ([id]) => id));
   }
 
   /** Like VectorIndex.search, off this thread. @throws as VectorIndex.search; the signal's reason. */
@@ -363,9 +337,7 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
 
   /** Like VectorIndex.adoptRows; rows for which `isKept` is false are cleared too. @internal */
   async adoptRows(isKept: (row: number) => boolean = () => true): Promise<void> {
-    const write = ++this.#write;
-    const idOf = (row: number): string | undefined => (isKept(row) ? this.rows.idOf(row) : undefined);
-    await adoptRows(this.#shards, idOf, (row) => this.#rowWrites.set(row, write));
+    await this.#written.adopt((row) => (isKept(row) ? this.rows.idOf(row) : undefined));
   }
 
   /** Ends the workers. The index cannot be used afterwards; a shared directory is left unchanged. */
@@ -386,7 +358,7 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
       rows: this.rows,
       columns: this.#columns,
       saves: this.#saves,
-      hasVector: (row) => this.#rowWrites.has(row),
+      hasVector: (row) => this.#written.has(row),
       read: (rows) => readFromShards(this.#shards, this.dimension, rows),
       images: this.isOutside ? imagesToSave(this.#shards) : undefined,
     });
@@ -402,85 +374,8 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     return endImages(this.#shards, isKept);
   }
 
-  #clear(row: number): void {
-    if (!this.#rowWrites.has(row)) return;
-    this.#saves.beforeChange([row]);
-    this.#rowWrites.clear(row, ++this.#write);
-    const count = this.#shards.length;
-    const [shard, own] = [shardOfRow(row, count), rowInShard(row, count)];
-    if (this.#cleared !== undefined) this.#cleared[shard]!.push(own);
-    else this.#sendClear(shard, [own]);
-  }
-
-  #sendClear(shard: number, rows: readonly number[]): void {
-    // This fails only if the worker is dead, and every later call reports that.
-    this.#shards[shard]!.call<"clear">({ type: "clear", rows: Uint32Array.from(rows) }).catch(() => {});
-  }
-
   #rowsFor(ids: readonly string[]): number[] {
     return ids.map((id) => this.rows.add(id));
-  }
-
-  /** Splits the rows by shard and sends each shard its own, synchronously. */
-  async #set(
-    all: readonly number[],
-    ids: readonly string[],
-    matrix: Float32Array,
-    values: readonly (CheckedValues | undefined)[] | undefined,
-    { isGiven = false, isDeferred = false }: SetOptions = {},
-  ): Promise<void> {
-    this.#saves.beforeChange(all);
-    const count = this.#shards.length;
-    const write = ++this.#write;
-    /** For each shard the places of its rows in `all`. */
-    const places: number[][] = this.#shards.map(() => []);
-    /** By place: the row had no vector before. */
-    const isNew = new Uint8Array(all.length);
-    /** Values to restore if the write fails. */
-    const before = new Map<number, CheckedValues | undefined>();
-    for (let i = 0; i < all.length; i++) {
-      const row = all[i]!;
-      places[shardOfRow(row, count)]!.push(i);
-      if (this.#rowWrites.set(row, write)) isNew[i] = 1;
-      if (values?.[i] !== undefined && !before.has(row)) before.set(row, this.#columns?.keep(row));
-      this.#columns?.set(row, values?.[i]);
-    }
-    const sent = places.map(async (own, shard) => {
-      if (own.length === 0) return;
-      const isWhole = isGiven && own.length === all.length;
-      const vectors = isWhole ? matrix : this.#staging.take(own.length * this.dimension);
-      if (!isWhole) gather(vectors, matrix, own, this.dimension);
-      const rows = Uint32Array.from(own, (i) => rowInShard(all[i]!, count));
-      const transfer = vectors.buffer instanceof ArrayBuffer ? [vectors.buffer, rows.buffer] : [rows.buffer];
-      try {
-        await this.#shards[shard]!.call<"set">({ type: "set", rows, ids: own.map((i) => ids[i]!), matrix: vectors, isDeferred }, transfer);
-      } finally {
-        if (!isWhole) this.#staging.give(vectors);
-      }
-    });
-    const settled = await Promise.allSettled(sent);
-    const failed = settled.find((result) => result.status === "rejected");
-    if (failed === undefined) return;
-    // From the last row to the first: the row released last is assigned to the next new id, and what found no
-    // room in a shard may find some at a lower row.
-    const undone = places.flatMap((own, shard) => (settled[shard]!.status === "rejected" ? own : [])).sort((a, b) => all[b]! - all[a]!);
-    for (const i of undone) {
-      const row = all[i]!;
-      if (!this.#rowWrites.isLast(row, write)) continue;
-      if (isNew[i] === 1) this.#forget(row);
-      else if (before.has(row)) this.#columns?.set(row, before.get(row) ?? this.#columns.check({}));
-    }
-    throw failed.reason;
-  }
-
-  /** Undoes the first write of a row, after it failed. */
-  #forget(row: number): void {
-    this.#rowWrites.clear(row, 0);
-    // Now, so that saves which have not come to the row leave it out.
-    this.#saves.beforeChange([row]);
-    this.#columns?.clear(row);
-    const id = this.rows.idOf(row);
-    if (this.#ownsRows && id !== undefined) this.rows.release(id);
   }
 
   async #search(
@@ -507,7 +402,7 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
       return await columns.searchTextHeld(request, {
         dimension: this.dimension,
         size: this.size,
-        has: (row) => this.#rowWrites.has(row),
+        has: (row) => this.#written.has(row),
         search: async (query, search) => {
           const [answer] = await searchShards(this.#shards, this.dimension, query, search, asked);
           const { totalCount, best } = answer!;
@@ -519,14 +414,6 @@ export class ParallelVectorIndex<Columns extends RowColumns = RowColumns> {
     } finally {
       for (const shard of this.#shards) shard.release(asked.turn);
     }
-  }
-}
-
-/** Copies the vectors at `places` of the matrix, neighbours together. */
-function gather(vectors: Float32Array, matrix: Float32Array, places: readonly number[], dimension: number): void {
-  for (let start = 0, end = 1; start < places.length; start = end++) {
-    while (end < places.length && places[end] === places[end - 1]! + 1) end++;
-    vectors.set(matrix.subarray(places[start]! * dimension, (places[end - 1]! + 1) * dimension), start * dimension);
   }
 }
 
