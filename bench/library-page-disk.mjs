@@ -58,6 +58,8 @@ const chromiumProcess = spawn(process.env.CHROMIUM_PATH ?? "/usr/bin/chromium", 
   "--disable-background-networking",
   "--remote-debugging-port=0",
   `--user-data-dir=${profile}`,
+  // Or it shows a page of its own, whose tasks would be counted.
+  "about:blank",
 ]);
 chromiumProcess.stderr.resume();
 const ended = once(chromiumProcess, "exit");

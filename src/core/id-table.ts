@@ -11,7 +11,7 @@
  * The hash is HalfSipHash-1-3 with a per-process key (Aumasson, Bernstein: SipHash, 2012), because users
  * choose the ids and could otherwise cause collisions.
  */
-import { utf8Decoder, utf8Encoder } from "./utf8.ts";
+import { decodeAt, utf8Encoder } from "./utf8.ts";
 
 const BLOCK_SHIFT = 18;
 /** In units of 4 bytes: 1 MiB. */
@@ -59,7 +59,14 @@ export class IdTable {
     if (position === FREE) return undefined;
     const block = this.#blocks[position >>> BLOCK_SHIFT]!;
     const [start, length] = entryAt(block, (position & (BLOCK_UNITS - 1)) * 4);
-    return decode(block, start, length);
+    return decodeAt(block, start, length);
+  }
+
+  /** Makes room in the hash table, in one step. @param ids  how many there will be. */
+  reserve(ids: number): void {
+    let length = Math.max(2 * FIRST_SLOTS, this.#slots.length);
+    while (4 * ids > 3 * (length / 2)) length *= 2;
+    if (length > this.#slots.length) this.#growSlots(length);
   }
 
   /** Requires that `id` is well-formed and not in the table, and that `row` has no id. */
@@ -67,7 +74,7 @@ export class IdTable {
     const length = encode(id);
     const hash = hashOf(length);
     // Steps that may run out of memory come first.
-    if (4 * (this.#size + 1) > 3 * (this.#slots.length / 2)) this.#growSlots();
+    if (4 * (this.#size + 1) > 3 * (this.#slots.length / 2)) this.reserve(this.#size + 1);
     if (row >= this.#positions.length) this.#growRows(row);
     const position = this.#store(length);
     this.#positions[row] = position;
@@ -189,9 +196,9 @@ export class IdTable {
     this.#positions = grown;
   }
 
-  #growSlots(): void {
+  #growSlots(length: number): void {
     const before = this.#slots;
-    const slots = new Uint32Array(Math.max(2 * FIRST_SLOTS, 2 * before.length));
+    const slots = new Uint32Array(length);
     for (let slot = 0; slot < before.length; slot += 2) if (before[slot] !== 0) place(slots, before[slot]!, before[slot + 1]!);
     this.#slots = slots;
   }
@@ -291,23 +298,6 @@ function encodeAnew(id: string): number {
     scratch[i] = unit;
   }
   return length;
-}
-
-/** For longer texts the decoder is faster. */
-const SHORT = 24;
-
-function decode(block: Uint8Array, start: number, length: number): string {
-  if (length <= SHORT) {
-    // A plain array, because `apply` reads a typed array's elements one by one through the runtime.
-    const units = new Array<number>(length);
-    let all = 0;
-    for (let i = 0; i < length; i++) {
-      units[i] = block[start + i]!;
-      all |= units[i]!;
-    }
-    if (all < 0x80) return String.fromCharCode.apply(null, units);
-  }
-  return utf8Decoder().decode(block.subarray(start, start + length));
 }
 
 /**

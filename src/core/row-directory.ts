@@ -72,6 +72,11 @@ export class RowDirectory {
     }
   }
 
+  /** Makes room at once, so that each of the next ids takes as long as the others. @param ids  how many there will be. @internal */
+  reserve(ids: number): void {
+    this.#ids.reserve(ids);
+  }
+
   /**
    * Removes `id`, frees its row, and clears that row in every attached index. @returns whether the id
    * existed.

@@ -26,14 +26,14 @@
  */
 import { MAX_DIMENSION } from "../dimension.ts";
 import { LodestoneError } from "../errors/lodestone-error.ts";
-import { utf8Decoder, utf8Encoder } from "./utf8.ts";
+import { decodeAt, utf8Encoder } from "./utf8.ts";
 
 const MAGIC = "LODESTN\0";
 const HEADER_BYTES = 24;
 const CHECKSUM_BYTES = 4;
 const PIECE_BYTES = 2 ** 20;
-/** Size of a piece of ids, which take longer per byte. */
-const ID_PIECE_BYTES = 2 ** 17;
+/** Size of a piece of ids, which take longer per byte: some milliseconds. */
+const ID_PIECE_BYTES = 2 ** 15;
 const ENDS_PER_PIECE = 2 ** 14;
 /** Rows per text of values: some milliseconds to write or read. */
 const ROWS_PER_TEXT = 1024;
@@ -187,12 +187,11 @@ export function* readSnapshot(visitor: SnapshotVisitor): Generator<number, void,
     visitor.rows(ids.slice(from, from + rows), new Float32Array(bytes.buffer));
   }
   if (hasValues) {
-    const decoder = utf8Decoder();
     const text = function* (): Generator<number, string, Uint8Array<ArrayBuffer>> {
       const length = new DataView((yield* take(4)).buffer).getUint32(0, true);
       if (length > MAX_LENGTH_BYTES) throw corrupt(`it has a text of ${length} bytes`);
       const bytes = yield* take(length + padding(length));
-      return decode(decoder, bytes.subarray(0, length));
+      return decode(bytes, 0, length);
     };
     visitor.schema(yield* text());
     for (let from = 0; from < count; from += ROWS_PER_TEXT) visitor.values(ids.slice(from, from + ROWS_PER_TEXT), yield* text());
@@ -235,7 +234,6 @@ function* takeIds(take: Take, count: number, idBytes: number): Generator<number,
   for (let from = 0; from < count; from += ENDS_PER_PIECE) {
     ends.push(new Uint32Array((yield* take(4 * Math.min(ENDS_PER_PIECE, count - from))).buffer));
   }
-  const decoder = utf8Decoder();
   const ids: string[] = [];
   let rest = new Uint8Array(0);
   let start = 0;
@@ -253,7 +251,7 @@ function* takeIds(take: Take, count: number, idBytes: number): Generator<number,
       }
       const length = end - start;
       const at = rest.length - (taken - start);
-      ids.push(decode(decoder, rest.subarray(at, at + length)));
+      ids.push(decode(rest, at, length));
       start = end;
     }
     rest = rest.slice(rest.length - (taken - start));
@@ -272,9 +270,9 @@ export function damaged(why: string, cause?: unknown): LodestoneError {
   return new LodestoneError("CORRUPT", `The file of the vectors is damaged: ${why}. Build the index again from its vectors.`, { cause });
 }
 
-function decode(decoder: TextDecoder, bytes: Uint8Array): string {
+function decode(bytes: Uint8Array, start: number, length: number): string {
   try {
-    return decoder.decode(bytes);
+    return decodeAt(bytes, start, length);
   } catch {
     throw corrupt("a text in it is not UTF-8");
   }

@@ -192,6 +192,7 @@ export async function loadSnapshot<Index extends Loadable>(
       found.push(async () => {
         await index!.loadImage(piece);
         if (piece !== undefined) return;
+        index!.rows.reserve(index!.rows.size + totalRows);
         for (const [all, numbers] of named.splice(0)) {
           for (let from = 0; from < all.length; from += IDS_AT_ONCE) {
             const ids = all.slice(from, from + IDS_AT_ONCE);
