@@ -202,11 +202,13 @@ function TableList(): JSX.Element | null {
 /** Reads what the key may do, and what is on the server. Errors are shown where they matter: in the key's prompt, the strip, the view. */
 async function enter(): Promise<void> {
   try {
+    const isFirst = access.value === undefined;
     access.value = await fetchAccess();
     await loadDatabases();
     const { view, place } = route.value;
     const first = firstPlace();
-    if (view !== "home" && place === undefined && first !== undefined) goInstead(view, first);
+    // Who makes a table in a server that was empty has made the first database meanwhile, and stays where they are.
+    if (view !== "home" && (view !== "new" || isFirst) && place === undefined && first !== undefined) goInstead(view, first);
   } catch (error) {
     // A user who is in already keeps what is in view; the strip says that the server is away.
     if (access.value === undefined) catalogFault.value = messageOf(error);

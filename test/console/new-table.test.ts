@@ -62,6 +62,34 @@ describeWith("chromium", "a file that is dropped on an empty console", (executab
   });
 });
 
+describeWith("chromium", "a server that is away for a moment", (executablePath) => {
+  const at = serveConsole(executablePath);
+  const isAway = (page: Page) => page.getByText("The server is not responding");
+
+  it("ends the import into its first table, and what has been written can be kept; titles are read when it is back", async () => {
+    const { page, close } = await at.open("#/home");
+    await page.getByRole("heading", { name: "Drop a file here" }).waitFor();
+    const rows = Array.from({ length: 2_500 }, (_, i) => `b${i},Band ${i},"[${Math.sin(i)}, ${Math.cos(i)}]"`);
+    await drop(page, "books.csv", `id,title,place\n${rows.join("\n")}\n`);
+    let transactions = 0;
+    await page.route("**/transaction", (route) => (++transactions === 2 ? route.abort() : route.continue()));
+    await form(page).getByRole("button", { name: "Create and import" }).click();
+    await form(page).getByText("The table books has 1,000 records of the file.").waitFor();
+    await isAway(page).waitFor({ state: "detached" });
+    // The console has read anew what is there.
+    await page.waitForFunction(() => performance.getEntriesByType("resource").filter(({ name }) => name.endsWith("/dbs/data")).length > 1);
+    let titles = 0;
+    await page.route("**/tables/books/query", (route) =>
+      route.request().postData()?.includes('"title"') === true && ++titles <= 2 ? route.abort() : route.continue(),
+    );
+    await form(page).getByRole("button", { name: "Keep it" }).click();
+    await page.getByRole("application", { name: "Map of 1000 records." }).waitFor();
+    await page.getByRole("heading", { name: /^Nearest to Band \d+$/ }).waitFor();
+    expect(titles).toBeGreaterThan(2);
+    await close();
+  });
+});
+
 describeWith("chromium", "new tables in the console", (executablePath) => {
   const at = serveConsole(executablePath, async (server) => {
     await server.put("/db/shop:main");

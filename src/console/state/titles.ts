@@ -4,8 +4,9 @@
  */
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { call, type Place, tablePath } from "../api/client.ts";
+import { call, messageOf, type Place, tablePath } from "../api/client.ts";
 import { keptFor } from "./kept.ts";
+import { connection } from "./page-session.ts";
 import type { ColumnSchema, TableSchema } from "./server-content.ts";
 
 const PROBED_RECORDS = 20;
@@ -30,16 +31,22 @@ export function titlesOf(place: Place, table: TableSchema): Titles {
 /** Of a table, with the titles of these records on their way. */
 export function useTitles(place: Place, table: TableSchema, ids: readonly string[]): Titles {
   const titles = titlesOf(place, table);
-  useEffect(() => titles.want(ids), [titles, titles.column.value, ids.join("\n")]);
+  // Once more when the server is back.
+  useEffect(() => titles.want(ids), [titles, titles.column.value, connection.value, ids.join("\n")]);
   return titles;
 }
+
+/** Records are called by their ids until titles are wanted again. */
+const noTitles = (error: unknown): void => console.warn(`The titles of records could not be read: ${messageOf(error)}`);
 
 export class Titles {
   /** undefined: records are called by their ids. */
   readonly column = signal<string | undefined>(undefined);
   readonly #path: string;
   readonly #columns: readonly string[];
-  readonly #isSettled: Promise<void>;
+  /** Whether the column has been chosen or guessed. */
+  #isSettled: boolean;
+  #guessing: Promise<void> | undefined;
   readonly #texts = signal<ReadonlyMap<string, string>>(new Map());
   readonly #wanted = new Set<string>();
   #isAsking = false;
@@ -50,7 +57,8 @@ export class Titles {
     this.#columns = columns;
     const chosen = localStorage.getItem(this.#key);
     if (chosen !== null) this.column.value = columns.find((name) => name === chosen);
-    this.#isSettled = chosen === null && columns.length > 0 ? this.#guess().catch(() => {}) : Promise.resolve();
+    this.#isSettled = chosen !== null || columns.length === 0;
+    void this.#settle().catch(noTitles);
   }
 
   /** The title of a record, or its id as long as there is none. */
@@ -61,7 +69,7 @@ export class Titles {
   /** Reads the titles of these records, those that it does not have. */
   want(ids: readonly string[]): void {
     for (const id of ids) if (!this.#texts.peek().has(id) && this.#wanted.size < MOST_KEPT) this.#wanted.add(id);
-    if (!this.#isAsking) void this.#ask().catch(() => {});
+    if (!this.#isAsking) void this.#ask().catch(noTitles);
   }
 
   /** A record as it is now. */
@@ -78,7 +86,7 @@ export class Titles {
 
   /** Records whose id begins with the text, or whose title contains it. */
   async find(text: string, most: number, signal?: AbortSignal): Promise<readonly string[]> {
-    await this.#isSettled;
+    await this.#settle();
     const column = this.column.peek();
     const either = [{ id: { $startsWith: text } }, ...(column === undefined ? [] : [{ [column]: { $iContains: text } }])];
     const found = await this.#read(text === "" ? undefined : { $any: either }, most, signal);
@@ -88,6 +96,16 @@ export class Titles {
 
   get #key(): string {
     return `lodestone.title ${this.#path}`;
+  }
+
+  /** Guesses once; again if the server could not be asked. */
+  async #settle(): Promise<void> {
+    if (this.#isSettled) return;
+    this.#guessing ??= this.#guess().finally(() => {
+      this.#guessing = undefined;
+    });
+    await this.#guessing;
+    this.#isSettled = true;
   }
 
   /** A column that is called so, or else the first in which records differ. Colours are no titles. */
@@ -107,11 +125,12 @@ export class Titles {
   async #ask(): Promise<void> {
     this.#isAsking = true;
     try {
-      await this.#isSettled;
+      await this.#settle();
       while (this.#wanted.size > 0 && this.column.peek() !== undefined) {
         const ids = [...this.#wanted].slice(0, MOST_AT_ONCE);
+        const found = await this.#read({ id: { $any: ids } }, ids.length);
         for (const id of ids) this.#wanted.delete(id);
-        this.#put(await this.#read({ id: { $any: ids } }, ids.length));
+        this.#put(found);
       }
       this.#wanted.clear();
     } finally {
