@@ -16,7 +16,7 @@ export function utf8Encoder(): TextEncoder {
 }
 
 /** Rejects malformed UTF-8 and keeps a byte order mark. */
-export function utf8Decoder(): TextDecoder {
+function utf8Decoder(): TextDecoder {
   if (knownDecoder === undefined) {
     const Decoder = typeof TextDecoder === "undefined" ? nodeModule("node:util")?.TextDecoder : TextDecoder;
     knownDecoder = new (Decoder ?? TextDecoder)("utf-8", { fatal: true, ignoreBOM: true }) as TextDecoder;
