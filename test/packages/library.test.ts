@@ -209,7 +209,7 @@ describe("the library's package", () => {
     expect(execFileSync(process.execPath, ["--input-type=module", "-e", script], { cwd: project, encoding: "utf8" })).toBe("simd,simd\n");
   });
 
-  it("a bundle of a page that uses VectorIndex alone has at most 45 kB gzipped, with all builds of the core", async () => {
+  it("a bundle of a page that uses VectorIndex alone has at most 45.2 kB gzipped, with all builds of the core", async () => {
     const { outputFiles } = await build({
       stdin: { contents: `import { VectorIndex } from "lodestone"; globalThis.VectorIndex = VectorIndex;`, resolveDir: project },
       bundle: true,
@@ -218,7 +218,8 @@ describe("the library's package", () => {
       write: false,
     });
     const text = outputFiles[0]!.contents;
-    expect(gzipSync(text, { level: 9 }).length).toBeLessThanOrEqual(45_000);
+    // 0.14 kB of it load an index with its vectors in a file without taking a page's thread for 0.3 s.
+    expect(gzipSync(text, { level: 9 }).length).toBeLessThanOrEqual(45_200);
     expect(Buffer.from(text).toString()).not.toContain("worker_threads");
     // Nothing of what searches words.
     for (const part of ["vectorWeight", "sc=Khmr", "DataView(new ArrayBuffer"]) expect(Buffer.from(text).toString()).not.toContain(part);
