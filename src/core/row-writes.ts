@@ -92,6 +92,14 @@ export function maskOfShard(mask: Uint32Array, shard: number, shards: number): U
  */
 const MAX_BUFFERS = 8;
 const MIN_BYTES = 1 << 16;
+/** How rows are written. @internal */
+export interface SetOptions {
+  /** The caller needs the matrix's buffer no more: it is transferred where one worker has all the rows. */
+  readonly isGiven?: boolean;
+  /** Much comes, and is searched before it has codes: these are made when nothing more comes. */
+  readonly isDeferred?: boolean;
+}
+
 /** Longer messages are seldom, and their buffers are not kept. */
 const MAX_BYTES = 1 << 21;
 

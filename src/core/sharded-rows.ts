@@ -6,18 +6,10 @@
  */
 import type { CheckedValues, RowColumns } from "./row-columns.ts";
 import type { RowDirectory } from "./row-directory.ts";
-import { RowWrites, rowInShard, shardOfRow, VectorStaging } from "./row-writes.ts";
+import { RowWrites, rowInShard, type SetOptions, shardOfRow, VectorStaging } from "./row-writes.ts";
 import type { RunningSaves } from "./saved-rows.ts";
 import type { ShardClient } from "./shard-client.ts";
 import { adoptRows } from "./shard-images.ts";
-
-/** @internal */
-export interface SetOptions {
-  /** The caller needs the matrix's buffer no more: it is transferred where one worker has all the rows. */
-  readonly isGiven?: boolean;
-  /** Much comes, and is searched before it has codes: these are made when nothing more comes. */
-  readonly isDeferred?: boolean;
-}
 
 interface ShardedRowsOptions {
   readonly shards: readonly ShardClient[];
