@@ -262,7 +262,7 @@ const handlers: Handlers = {
     const { state, position, journal } = restored;
     const held = replace(key, state);
     held.isUnfinished = true;
-    if (journal !== undefined) await held.files.resume(journal);
+    if (journal !== undefined) await held.files.resume(path, journal);
     room.forget(key);
     return { version: state.version, schema: state.schema, position, stats: enforceLimit(key, state), journalBytes: journal?.bytes };
   },

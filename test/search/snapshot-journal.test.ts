@@ -1,6 +1,6 @@
 /** The changes that came after a snapshot, in a file beside it. */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { withId } from "./memory-records.ts";
 import { item, REF, snapshotStore } from "./snapshot-store.ts";
@@ -79,11 +79,15 @@ describe("the journal behind a snapshot", () => {
     expect(await at.answers()).toEqual(await at.answersWithoutSnapshot());
   });
 
-  test("is continued, and a draft that a kill has left beside it is removed", async () => {
+  test("is continued, and a draft and an earlier journal that a kill has left beside it are removed", async () => {
     await withJournal();
-    await at.restart(() => writeFileSync(journalFile().replace(/[0-9a-f]{8}\.journal$/, "0123abcd.draft"), "half a snapshot"));
+    let own = "";
+    await at.restart(() => {
+      own = journalFile();
+      for (const name of ["0123abcd.draft", "0123abcd.journal"]) writeFileSync(own.replace(/[0-9a-f]{8}\.journal$/, name), "left behind");
+    });
     expect(at.records.reads.all).toBe(0);
-    expect(readdirSync(at.directory).filter((file) => file.endsWith(".draft"))).toEqual([]);
+    expect(readdirSync(at.directory).filter((file) => /\.(draft|journal)$/.test(file))).toEqual([basename(own)]);
     expect(await at.answers()).toEqual(await at.answersWithoutSnapshot());
   });
 

@@ -37,12 +37,14 @@ export class BranchFiles {
     await Promise.allSettled(journals.map((journal) => (isDropped ? journal.remove() : journal.close())));
   }
 
-  /** Continues the journal of the snapshot that the branch was restored from. */
-  async resume(end: JournalEnd): Promise<void> {
+  /** Continues the journal of the snapshot that the branch was restored from, and deletes what a kill has left of earlier ones. */
+  async resume(path: string, end: JournalEnd): Promise<void> {
     const journal = await BranchJournal.resume(end);
     // The branch's state may have been replaced meanwhile.
-    if (this.#hasEnded) await journal.close();
-    else this.#journals.add(journal);
+    if (this.#hasEnded) return journal.close();
+    this.#journals.add(journal);
+    // Tried again after the next snapshot.
+    await removeOtherFiles(path, journal).catch(() => {});
   }
 
   async append(batches: readonly FeedBatch[], position: FeedPosition): Promise<void> {
