@@ -34,6 +34,8 @@ export interface FollowOptions extends FaultListeners {
    * which take long, are written less often.
    */
   readonly snapshotEveryMs?: number;
+  /** How long a close waits for the last snapshots; default 3 seconds. */
+  readonly snapshotCloseMs?: number;
   /**
    * A snapshot is replaced when its journal exceeds this; default half of the index's memory, at least 16
    * MiB.
@@ -47,6 +49,7 @@ export interface FollowOptions extends FaultListeners {
 
 const DEFAULT_POLL_MS = 5_000;
 const DEFAULT_SNAPSHOT_MS = 300_000;
+const DEFAULT_CLOSE_MS = 3_000;
 /** See SavedBranchOptions. */
 const QUIET_MS = 30_000;
 /** New branches announce themselves. Listing finds those whose announcement was lost. */
@@ -132,6 +135,7 @@ export class FollowedBranches {
       this.#snapshots = new SnapshotSchedule(options.snapshotDir, () => this.#followers(), {
         ...options,
         everyMs: options.snapshotEveryMs ?? DEFAULT_SNAPSHOT_MS,
+        closeMs: options.snapshotCloseMs ?? DEFAULT_CLOSE_MS,
       });
       options.snapshotsLost?.addEventListener("abort", () => this.#leaveSnapshots(), { once: true });
     }

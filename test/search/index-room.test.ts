@@ -145,6 +145,7 @@ describe("a snapshot that there is no room for", () => {
       pollMs: 50,
       waitMs: LIMIT_MS,
       snapshotDir: directory,
+      snapshotCloseMs: LIMIT_MS,
       onFault: (error) => faults.push(error as Error),
       ...(maxIndexBytes === undefined ? {} : { maxIndexBytes }),
     });

@@ -73,6 +73,7 @@ describe("search store with shards", () => {
       waitMs: LIMIT_MS,
       shardedFromBytes: 4 * DIMENSION * 1_200,
       snapshotDir: directory,
+      snapshotCloseMs: LIMIT_MS,
     });
   };
   beforeEach(async () => {

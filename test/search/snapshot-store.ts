@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect } from "vitest";
 import type { BranchRef } from "../../src/records/schema.ts";
 import { openSearchStore, type SearchStoreOptions } from "../../src/search/open-search-store.ts";
 import type { SearchStore, VectorSearchResponse } from "../../src/search/search-store.ts";
+import { LIMIT_MS } from "../support/patience.ts";
 import { type MemoryRecord, MemoryRecords } from "./memory-records.ts";
 
 export const REF: BranchRef = { database: "db", branch: "main" };
@@ -53,6 +54,8 @@ export class SnapshotStore {
       pollMs: 50,
       snapshotDir: this.directory,
       snapshotEveryMs: 3_600_000,
+      // A close on a busy machine takes longer than the three seconds that people wait.
+      snapshotCloseMs: LIMIT_MS,
       onFault: (error) => faults.push(error as Error),
       ...options,
     });

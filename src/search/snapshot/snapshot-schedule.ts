@@ -17,6 +17,11 @@ import type { BranchKey } from "../search-messages.ts";
 
 export interface SnapshotScheduleOptions extends FaultListeners {
   readonly everyMs: number;
+  /**
+   * A close waits this long for the last snapshots. A branch whose snapshot is unfinished by then keeps its
+   * previous one, and the next start reads more from the records.
+   */
+  readonly closeMs: number;
 }
 
 /** The share of time that writing a snapshot may take; slow ones are written less often. */
@@ -24,11 +29,6 @@ const MAX_SHARE_OF_TIME = 0.05;
 /** The same while so much is written that the next start would be slow. */
 const URGENT_SHARE_OF_TIME = 0.25;
 const CHECKS_PER_INTERVAL = 10;
-/**
- * A close waits this long for the last snapshots. A branch whose snapshot is unfinished by then keeps its
- * previous one, and the next start reads more from the records.
- */
-const CLOSE_MS = 3_000;
 
 const OURS = /^([0-9a-f]{32})\.(snapshot(\.tmp)?|[0-9a-f]{8}\.(journal|draft|vectors))$/;
 /** Changes are on disk after at most this long. */
@@ -38,6 +38,7 @@ export class SnapshotSchedule {
   readonly #directory: string;
   readonly #followers: () => Iterable<BranchFollower>;
   readonly #everyMs: number;
+  readonly #closeMs: number;
   readonly #snapshots: BranchFaults;
   readonly #journals: BranchFaults;
   /** When the branch's last one was written, and how long that took. */
@@ -50,6 +51,7 @@ export class SnapshotSchedule {
     this.#directory = directory;
     this.#followers = followers;
     this.#everyMs = options.everyMs;
+    this.#closeMs = options.closeMs;
     this.#snapshots = new BranchFaults("Writing search snapshots", options);
     this.#journals = new BranchFaults("Writing the changes since a search snapshot", options);
     this.#plan();
@@ -78,13 +80,13 @@ export class SnapshotSchedule {
     clearTimeout(this.#timer);
   }
 
-  /** Writes what is not saved, within a few seconds at most. */
+  /** Writes what is not saved, within `closeMs` at most. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, CLOSE_MS);
+      timer = setTimeout(resolve, this.#closeMs);
     });
     const all = this.#running.then(async () => {
       // First the quick writes, then the branches without a snapshot to continue.
