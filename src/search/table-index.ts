@@ -155,9 +155,7 @@ export class SearchTable implements MaskTable {
     for (const [name, values] of batch.columns) {
       const column = this.columns.get(name);
       if (column === undefined) continue;
-      if (values.kind === "vector" && saved !== undefined && this.indexes.get(name)?.folder !== undefined)
-        markRows(column, rows, values.rows);
-      else if (values.kind === "vector") this.#setVectors(name, column, batch.ids, rows, values);
+      if (values.kind === "vector") this.#setVectors(name, column, batch.ids, rows, values, saved !== undefined);
       else if (this.#texts?.has(name) === true && isTextColumn(column)) setTexts(column, rows, values, this.#texts);
       else for (let i = 0; i < rows.length; i++) column.set(rows[i]!, values, i);
     }
@@ -281,13 +279,16 @@ export class SearchTable implements MaskTable {
     ids: readonly string[],
     rows: readonly number[],
     vectors: Extract<FeedColumn, { kind: "vector" }>,
+    isSaved: boolean,
   ): void {
     const index = this.indexes.get(name);
-    if (index === undefined) {
-      markRows(column, rows, vectors.rows);
+    if (!(column instanceof PresenceColumn)) throw new TypeError(`Column ${JSON.stringify(name)} holds no vectors.`);
+    // Nobody brings the vectors, or an image does.
+    if (index === undefined || (isSaved && index.folder !== undefined)) {
+      for (const row of rows) column.clear(row);
+      for (const i of vectors.rows) column.mark(rows[i]!);
       return;
     }
-    requirePresence(column);
     const { dimension } = index;
     // Nearly always: each record has a vector that can be searched.
     if (vectors.dimension === dimension && vectors.rows.length === ids.length && areFinite(vectors.elements, 0, vectors.elements.length)) {
@@ -321,17 +322,6 @@ export class SearchTable implements MaskTable {
     const elements = kept.length === vectors.rows.length ? vectors.elements : gather(vectors.elements, kept, dimension);
     index.setRows(searchableRows, searchable, elements);
   }
-}
-
-/** Of the rows, those at `having` have a vector. Who brings it: nobody, or an image. */
-function markRows(column: StoredColumn, rows: readonly number[], having: Uint32Array): void {
-  requirePresence(column);
-  for (const row of rows) column.clear(row);
-  for (const i of having) column.mark(rows[i]!);
-}
-
-function requirePresence(column: StoredColumn): asserts column is PresenceColumn {
-  if (!(column instanceof PresenceColumn)) throw new TypeError(`A column of type ${column.kind} holds no vectors.`);
 }
 
 type TextColumn = StoredColumn & { readonly kind: "text" | "json" | "multiple" };
